@@ -1,0 +1,142 @@
+"""The engine's entry point, one process per rank:
+
+    mpirun -n N python -m mpi4py -m scicore RUN_ID
+
+The run must have been prepared (`scicumulus run SPEC --prepare`, which prints this very command);
+N is one master and a slave for each VM of its plan. `scicumulus run` does both.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scicore.engine import mpi, slave
+from scicore.errors import ScicumulusError, UsageError
+from scicore.model.activation import ActivationState, RunState
+
+if TYPE_CHECKING:
+    from scicore.engine.master import Master
+    from scicore.execution.core import Execution
+    from scicore.execution.messages import Event
+
+EXIT_CODES = {RunState.FINISHED: 0, RunState.FAILED: 1, RunState.STOPPED: 4}
+SUPERVISED = "SCICUMULUS_SUPERVISED"  # set: somebody else shows the progress
+EVENT_LOG = "SCICUMULUS_EVENT_LOG"  # a file: every event is appended to it, for replay
+PROGRESS_S = 2.0
+
+
+def main() -> None:
+    """An exception in one rank ends all of them: the others would wait for ever."""
+    try:
+        mpi.require_one_world()
+        if mpi.rank() == 0:
+            code = _master(sys.argv[1:])
+        else:
+            slave.terminate_on_sigterm()
+            slave.serve(mpi.MpiSlave())
+            code = 0
+    except ScicumulusError as error:
+        print(f"error: {error}", file=sys.stderr, flush=True)
+        code = error.exit_code
+    except slave.Terminated:
+        mpi.abort(code := 4)
+    except BaseException:
+        traceback.print_exc()
+        mpi.abort(code := 3)
+    mpi.leave(code)
+
+
+def _master(arguments: list[str]) -> int:
+    """Rank 0: load the run, claim it, drive it, leave nothing unrecorded."""
+    from scicore.engine.master import Master, Run, dismiss
+    from scicore.provenance.connection import connect
+    from scicore.provenance.recorder import DatabaseRecorder
+    from scicore.provenance.store import claim_run, close_run, load_run
+
+    line = mpi.MpiMaster()
+    try:
+        run_id = _run_id(arguments)
+        engine = connect().engine
+        with engine.connect() as connection:
+            run = load_run(connection, run_id)
+        recorder = DatabaseRecorder(engine, run)
+        log = _event_log(os.environ.get(EVENT_LOG))
+        master = Master(Run(run.workflow, run.plan, run.directory), line, recorder, log)
+        claim_run(engine, run_id)
+    except ScicumulusError:
+        dismiss(line)  # the run cannot even start: the slaves are sent home, not killed
+        raise
+    _stop_on_signals(master)
+    try:
+        state = master.run(_progress_printer())
+        recorder.close()
+    except slave.Terminated:  # the launcher gives us a moment
+        close_run(engine, run_id, RunState.STOPPED)
+        raise
+    except BaseException:
+        close_run(engine, run_id, RunState.INTERRUPTED)
+        raise
+    _say(f"run {run_id} {state}: {run.directory}")
+    return EXIT_CODES.get(state, 3)
+
+
+def _run_id(arguments: list[str]) -> int:
+    if len(arguments) != 1 or not arguments[0].isdecimal():
+        raise UsageError(
+            f"found the arguments {arguments}, expected one run id",
+            "prepare a run with `scicumulus run SPEC --prepare`; it prints the command to use",
+        )
+    return int(arguments[0])
+
+
+def _stop_on_signals(master: Master) -> None:
+    """SIGUSR1 (forwarded by mpirun) asks for a clean stop; SIGTERM means mpirun is ending us."""
+    signal.signal(signal.SIGUSR1, lambda number, frame: master.request_stop())
+    signal.signal(signal.SIGINT, lambda number, frame: master.request_stop())
+    signal.signal(signal.SIGTERM, slave.terminate)
+
+
+def _event_log(path: str | None) -> Callable[[Event], None]:
+    if path is None:
+        return lambda event: None
+    from scicore.execution.replay import to_line
+
+    def append(event: Event) -> None:
+        with Path(path).open("ab") as stream:
+            stream.write(to_line(event))
+
+    return append
+
+
+def _progress_printer() -> Callable[[Execution], None]:
+    """A line now and then, when nobody else shows how far the run is."""
+    if os.environ.get(SUPERVISED):
+        return lambda execution: None
+    next_at = time.monotonic() + PROGRESS_S
+
+    def show(execution: Execution) -> None:
+        nonlocal next_at
+        if time.monotonic() >= next_at:
+            next_at = time.monotonic() + PROGRESS_S
+            counts = execution.ledger.counts
+            _say(
+                ", ".join(f"{counts[state]} {state}" for state in ActivationState if counts[state])
+            )
+
+    return show
+
+
+def _say(message: str) -> None:
+    if not os.environ.get(SUPERVISED):
+        print(message, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

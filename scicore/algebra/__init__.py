@@ -1,0 +1,1 @@
+"""SciCumulus's algebra: tuples become activations, activations give tuples. Pure."""

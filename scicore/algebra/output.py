@@ -1,0 +1,87 @@
+"""From ERelation.txt to output tuples, under the rules of the activity's operator."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from scicore.algebra.relation_text import MalformedRelation, RelationText, read_relation
+from scicore.model.workflow import Activity, FieldType, Operator, Row
+
+CARDINALITY: Mapping[Operator, tuple[int, float, str]] = {
+    Operator.MAP: (1, 1, "exactly one tuple"),
+    Operator.SPLIT_MAP: (0, math.inf, "any number of tuples"),
+    Operator.FILTER: (0, 1, "one tuple or none"),
+    Operator.REDUCE: (1, 1, "exactly one tuple"),
+}
+
+
+class BadOutput(ValueError):
+    """What the program wrote is not what its activity promises; the text goes to provenance."""
+
+
+def output_rows(activity: Activity, text: str, inputs: tuple[Row, ...]) -> tuple[Row, ...]:
+    """Output fields come from ERelation.txt, else from the same-named field of the input."""
+    try:
+        extracted = read_relation(text)
+    except MalformedRelation as error:
+        raise BadOutput(f"ERelation.txt, {error}") from error
+    _check_shape(activity, extracted)
+    columns = {name.upper(): position for position, name in enumerate(extracted.header)}
+    carried = _carried(activity, inputs)
+    return tuple(_row(activity, values, columns, carried) for values in extracted.rows)
+
+
+def _check_shape(activity: Activity, extracted: RelationText) -> None:
+    if not extracted.header:
+        raise BadOutput("ERelation.txt is empty; expected a header line with the field names")
+    for values, line in zip(extracted.rows, extracted.lines, strict=True):
+        if len(values) != len(extracted.header):
+            raise BadOutput(
+                f"ERelation.txt, line {line}: found {len(values)} values, expected "
+                f"{len(extracted.header)} as in its header {';'.join(extracted.header)!r}"
+            )
+    least, most, words = CARDINALITY[activity.operator]
+    if not least <= len(extracted.rows) <= most:
+        raise BadOutput(
+            f"ERelation.txt: found {len(extracted.rows)} tuples, expected {words} "
+            f"({activity.operator} activity {activity.tag!r})"
+        )
+
+
+def _carried(activity: Activity, inputs: tuple[Row, ...]) -> dict[str, str]:
+    """Input values that may stand in for missing output fields: for REDUCE, the operand's."""
+    if not inputs:
+        return {}
+    values = {name.upper(): value for name, value in activity.input.as_mapping(inputs[0]).items()}
+    if activity.operator is Operator.REDUCE:
+        return {name.upper(): values[name.upper()] for name in activity.operand}
+    return values
+
+
+def _row(
+    activity: Activity, values: Row, columns: Mapping[str, int], carried: Mapping[str, str]
+) -> Row:
+    row = []
+    for field in activity.output.fields:
+        name = field.name.upper()
+        if name in columns:
+            value = values[columns[name]]
+        elif name in carried:
+            value = carried[name]
+        else:
+            raise BadOutput(
+                f"output field {field.name!r} has no value: it is neither a column of "
+                f"ERelation.txt ({';'.join(columns)}) nor a field of the input"
+            )
+        if field.type is FieldType.FLOAT and not _is_number(value):
+            raise BadOutput(f"output field {field.name!r}: found {value!r}, expected a number")
+        row.append(value)
+    return tuple(row)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False

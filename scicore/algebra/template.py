@@ -1,0 +1,30 @@
+"""`%=TAG%` substitution. A command is split into arguments first and filled in afterwards,
+so a value is always (part of) one argument: it can never become another word, let alone code.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+
+_TAG = re.compile(r"%=([A-Za-z_][A-Za-z0-9_]*)%")
+
+
+def tags(text: str) -> tuple[str, ...]:
+    """The names of the tags in a text, each once, in order of appearance."""
+    return tuple(dict.fromkeys(_TAG.findall(text)))
+
+
+def substitute(text: str, values: Mapping[str, str]) -> str:
+    """Fill in the tags. Field names match whatever their case, as in the original system.
+
+    Filled-in values are not looked at again, so a value that looks like a tag stays as it is.
+    """
+    folded = {name.upper(): value for name, value in values.items()}
+    return _TAG.sub(lambda match: folded[match[1].upper()], text)
+
+
+def arguments(command: str, values: Mapping[str, str]) -> tuple[str, ...]:
+    """The argument vector of a command for one activation."""
+    return tuple(substitute(word, values) for word in shlex.split(command))

@@ -1,0 +1,75 @@
+"""The command line. One file per verb; a verb's file is imported only when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+
+import click
+
+import scicore
+
+VERBS: Mapping[str, str] = {
+    "run": "run a workflow under mpirun and record its provenance",
+    "plan": "make and store a schedule plan",
+    "status": "runs, or one run's activities",
+    "query": "ask the provenance database",
+    "doctor": "check that everything a run needs works",
+    "db": "the provenance database: start, stop, url, shell, dump, restore",
+}
+
+
+class _Verbs(click.Group):
+    """Lists the verbs without importing them, so that --help is quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        command: click.Command = importlib.import_module(f"scicore.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+@click.group(
+    cls=_Verbs,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Start with: scicumulus run workflows/words/workflow.xml",
+)
+@click.version_option(scicore.__version__, prog_name="scicumulus")
+def scicumulus() -> None:
+    """SciCumulus-RL: scientific workflows under MPI, with queryable provenance.
+
+    Exit codes: 0 ok; 1 activations failed; 2 bad usage or specification; 3 infrastructure;
+    4 stopped by the user; 5 a preflight check failed.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a verb; every error becomes a message and an exit code."""
+    from scicore.cli.output import fail
+    from scicore.errors import ScicumulusError
+
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = scicumulus.main(words, prog_name="scicumulus", standalone_mode=False)
+        sys.stdout.flush()
+        return int(code or 0)
+    except ScicumulusError as error:
+        return fail(error, as_json="--json" in words)
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("stopped", err=True)
+        return 4
+    except BrokenPipeError:  # `| head` closed early: nobody reads on
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0

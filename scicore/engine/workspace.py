@@ -1,0 +1,56 @@
+"""The directory in which one attempt works: private, made for it, kept after it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from scicore.algebra.output import BadOutput, output_rows
+from scicore.algebra.relation_text import write_relation
+from scicore.model.workflow import Activity, Operator, Row
+
+STDOUT = "stdout.txt"
+STDERR = "stderr.txt"
+RELATION = "ERelation.txt"
+TAIL_BYTES = 4000
+
+
+def make(directory: Path, activity: Activity, rows: tuple[Row, ...]) -> None:
+    """A fresh workspace; what an interrupted attempt of the same number left is removed."""
+    if directory.exists():
+        shutil.rmtree(directory)
+    directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    directory.mkdir(mode=0o700)
+    if activity.operator is Operator.REDUCE:
+        group = write_relation(activity.input.field_names, rows)
+        (directory / group_file(activity)).write_text(group, encoding="utf-8")
+
+
+def group_file(activity: Activity) -> str:
+    """The file in which REDUCE hands the tuples of a group to its program."""
+    return f"{activity.input.name}.hfrag"
+
+
+def read_output(directory: Path, activity: Activity, rows: tuple[Row, ...]) -> tuple[Row, ...]:
+    try:
+        text = (directory / RELATION).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise BadOutput(
+            f"the program ended well but wrote no {RELATION}; "
+            f"expected a header and {activity.operator}'s tuples"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadOutput(f"{RELATION} cannot be read: {error}") from error
+    return output_rows(activity, text, rows)
+
+
+def stderr_tail(directory: Path) -> str:
+    """The last lines of stderr, however long the file is."""
+    try:
+        with (directory / STDERR).open("rb") as stream:
+            stream.seek(0, os.SEEK_END)
+            stream.seek(max(0, stream.tell() - TAIL_BYTES))
+            return stream.read().decode("utf-8", "replace").replace("\x00", "\ufffd").strip()
+    except OSError:
+        return ""

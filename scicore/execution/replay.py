@@ -1,0 +1,28 @@
+"""The event log: every event of a run, from which the whole run can be decided again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from scicore.execution.core import Execution, Output
+from scicore.execution.messages import Event
+from scicore.model.plan import Plan
+from scicore.model.workflow import Workflow
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Event).decode
+
+
+def to_line(event: Event) -> bytes:
+    return _encode(event) + b"\n"
+
+
+def from_lines(lines: Iterable[bytes]) -> Iterator[Event]:
+    return (_decode(line) for line in lines)
+
+
+def replay(workflow: Workflow, plan: Plan, events: Iterable[Event]) -> list[list[Output]]:
+    execution = Execution(workflow, plan)
+    return [execution.handle(event) for event in events]

@@ -1,0 +1,1 @@
+"""What is planned and what happened, in PostgreSQL. SQLAlchemy and psycopg stay in this room."""

@@ -1,0 +1,135 @@
+"""Finding the provenance database, reaching it, and bringing its schema up to date."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import sqlalchemy
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import Conninfo
+from sqlalchemy import Connection, Engine, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from scicore.errors import DatabaseError
+from scicore.provenance.embedded import EmbeddedServer
+from scicore.provenance.postgres_home import default_directory
+
+DATABASE_URL = "SCICUMULUS_DATABASE_URL"
+_LIBPQ = ("PGHOST", "PGHOSTADDR", "PGSERVICE", "PGDATABASE")
+_MIGRATION_LOCK = 0x5C1C_0001
+_CONNECT_TIMEOUT_S = 10
+
+
+def sql_directory() -> Path:
+    """`sql/`: inside the package when installed from a wheel, beside it in a checkout."""
+    package = Path(__file__).resolve().parents[1]
+    inside = package / "sql"
+    return inside if inside.is_dir() else package.parent / "sql"
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    url: str  # may hold a password: never print it, see `redacted`
+    engine: Engine
+
+
+def connect(chosen: str | None = None) -> Database:
+    """Reach the database that the user means, with its schema up to date."""
+    url = find(chosen)
+    return Database(url, _open(url))
+
+
+def find(chosen: str | None = None) -> str:
+    """The database to use: as asked for, by environment, else the embedded server, started."""
+    if chosen or os.environ.get(DATABASE_URL):
+        return chosen or os.environ[DATABASE_URL]
+    if any(os.environ.get(name) for name in _LIBPQ):
+        return "postgresql://"  # libpq reads its own variables and files
+    return EmbeddedServer(default_directory()).start()
+
+
+def redacted(url: str) -> str:
+    """The URL without its password, for messages."""
+    url = re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", url)
+    return re.sub(r"(password=)[^&\s]*", r"\1***", url)
+
+
+def _open(url: str) -> Engine:
+    """Connect once to be sure, and migrate the schema if it is older than this program."""
+    dsn = re.sub(r"^postgresql\+psycopg://", "postgresql://", url)
+    engine = sqlalchemy.create_engine(
+        "postgresql+psycopg://",
+        creator=lambda: psycopg.connect(dsn, connect_timeout=_CONNECT_TIMEOUT_S),
+        pool_pre_ping=True,
+    )
+    try:
+        with engine.begin() as connection:
+            _ensure_schema(connection, url)
+    except (SQLAlchemyError, psycopg.Error) as error:
+        reason = str(getattr(error, "orig", None) or error).strip()
+        raise DatabaseError(
+            f"the provenance database {redacted(url)} cannot be used: {reason}",
+            "check --database-url, SCICUMULUS_DATABASE_URL or the PG* variables; "
+            "without any of them an embedded server is used",
+        ) from error
+    return engine
+
+
+def libpq_environment(url: str) -> dict[str, str]:
+    """The URL as libpq's variables: a command line would show its password to everybody."""
+    names = {option.keyword.decode(): option.envvar for option in Conninfo.get_defaults()}
+    given = {name: str(value) for name, value in conninfo_to_dict(url).items()}
+    environment = {
+        envvar.decode(): given[name] for name, envvar in names.items() if envvar and name in given
+    }
+    return {"PGDATABASE": "postgres", **environment}
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """A transaction that cannot write."""
+    with engine.connect() as connection:
+        connection.execute(text("SET TRANSACTION READ ONLY"))
+        yield connection
+
+
+def _ensure_schema(connection: Connection, url: str) -> None:
+    versions = sorted(
+        path.name.split("_")[0] for path in (sql_directory() / "migrations/versions").glob("0*.py")
+    )
+    current = _current_version(connection)
+    if current == versions[-1]:
+        return
+    if current is not None and current not in versions:
+        raise DatabaseError(
+            f"the provenance database {redacted(url)} has schema version {current}, "
+            f"this program knows up to {versions[-1]}",
+            "use the newer SciCumulus-RL that made it, or another database",
+        )
+    _migrate(connection)
+
+
+def _current_version(connection: Connection) -> str | None:
+    if connection.scalar(text("SELECT to_regclass('alembic_version')")) is None:
+        return None
+    version: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
+    return version
+
+
+def _migrate(connection: Connection) -> None:
+    from alembic import command  # slow to import, and needed only when the schema is old
+    from alembic.config import Config
+
+    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
+    config = Config()
+    config.set_main_option(
+        "script_location", str(sql_directory() / "migrations").replace("%", "%%")
+    )
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")

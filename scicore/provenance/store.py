@@ -1,0 +1,309 @@
+"""Workflows, plans and runs, written before a run starts and read when it does."""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import socket
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+from sqlalchemy import Column, Connection, Engine, RowMapping, func, insert, select, update
+
+import scicore
+from scicore.errors import UsageError
+from scicore.model.activation import RunState
+from scicore.model.cloud import Fleet
+from scicore.model.plan import Assignment, Plan
+from scicore.model.workflow import Dataset, Relation, Workflow
+from scicore.provenance import tables
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    id: int
+    workflow_id: int
+    workflow: Workflow  # with its datasets' rows, as they were when the run was prepared
+    plan_id: int
+    plan: Plan
+    state: RunState
+    directory: str
+
+
+# --- workflow -----------------------------------------------------------------------------------
+
+
+def save_workflow(connection: Connection, workflow: Workflow, source: str) -> int:
+    """Store the conceptual workflow; the same definition is stored once."""
+    definition = msgspec.json.encode(_without_rows(workflow))
+    digest = hashlib.blake2b(definition, digest_size=16).hexdigest()
+    existing = select(tables.workflow.c.workflow_id).where(tables.workflow.c.digest == digest)
+    connection.exec_driver_sql("LOCK TABLE workflow IN SHARE ROW EXCLUSIVE MODE")
+    found = connection.scalar(existing)
+    if found is not None:
+        return int(found)
+    workflow_id = connection.execute(
+        insert(tables.workflow)
+        .values(
+            tag=workflow.tag,
+            description=workflow.description,
+            digest=digest,
+            source=source,
+            definition=msgspec.json.decode(definition),
+        )
+        .returning(tables.workflow.c.workflow_id)
+    ).scalar_one()
+    relation_ids = {
+        relation.name: _save_relation(connection, workflow_id, relation)
+        for relation in workflow.relations
+    }
+    rows = [
+        {
+            "workflow_id": workflow_id,
+            "position": position,
+            "tag": activity.tag,
+            "operator": activity.operator,
+            "command": activity.command,
+            "extractor": activity.extractor,
+            "operand": list(activity.operand),
+            "input_relation_id": relation_ids[activity.input.name],
+            "output_relation_id": relation_ids[activity.output.name],
+        }
+        for position, activity in enumerate(workflow.activities, start=1)
+    ]
+    connection.execute(insert(tables.activity), rows)
+    return int(workflow_id)
+
+
+def _save_relation(connection: Connection, workflow_id: int, relation: Relation) -> int:
+    relation_id = connection.execute(
+        insert(tables.relation)
+        .values(workflow_id=workflow_id, name=relation.name)
+        .returning(tables.relation.c.relation_id)
+    ).scalar_one()
+    rows = [
+        {"relation_id": relation_id, "position": position, "name": field.name, "type": field.type}
+        for position, field in enumerate(relation.fields, start=1)
+    ]
+    if rows:
+        connection.execute(insert(tables.field), rows)
+    return int(relation_id)
+
+
+def _without_rows(workflow: Workflow) -> Workflow:
+    return replace(
+        workflow, datasets=tuple(Dataset(dataset.relation, ()) for dataset in workflow.datasets)
+    )
+
+
+# --- plan ---------------------------------------------------------------------------------------
+
+
+def save_plan(connection: Connection, workflow_id: int, plan: Plan) -> int:
+    plan_id = connection.execute(
+        insert(tables.plan)
+        .values(
+            workflow_id=workflow_id,
+            algorithm=plan.algorithm,
+            parameters=dict(plan.parameters),
+            seed=plan.seed,
+            fleet=plan.fleet.text,
+            fleet_vms=msgspec.to_builtins(plan.fleet.vms),
+            makespan_s=plan.makespan_s,
+            cost_usd=plan.cost_usd,
+            lower_bound_s=plan.lower_bound_s,
+            planning_s=plan.planning_s,
+        )
+        .returning(tables.plan.c.plan_id)
+    ).scalar_one()
+    rows = [
+        {"plan_id": plan_id, "position": position, **_as_row(assignment)}
+        for position, assignment in enumerate(plan.assignments)
+    ]
+    if rows:
+        connection.execute(insert(tables.assignment), rows)
+    return int(plan_id)
+
+
+def _as_row(assignment: Assignment) -> dict[str, Any]:
+    return {name: getattr(assignment, name) for name in Assignment.__dataclass_fields__}
+
+
+def load_plan(connection: Connection, plan_id: int) -> tuple[int, Plan]:
+    """The plan and the id of the workflow that it is for."""
+    found = connection.execute(
+        select(tables.plan).where(tables.plan.c.plan_id == plan_id)
+    ).mappings()
+    row = found.one_or_none()
+    if row is None:
+        raise UsageError(f"there is no plan {plan_id}", "`scicumulus plan SPEC` makes one")
+    columns = [tables.assignment.c[name] for name in Assignment.__dataclass_fields__]
+    assignments = connection.execute(
+        select(*columns)
+        .where(tables.assignment.c.plan_id == plan_id)
+        .order_by(tables.assignment.c.position)
+    )
+    fleet = msgspec.convert({"text": row["fleet"], "vms": row["fleet_vms"]}, Fleet)
+    plan = Plan(
+        algorithm=row["algorithm"],
+        parameters=row["parameters"],
+        seed=row["seed"],
+        fleet=fleet,
+        assignments=tuple(Assignment(*assignment) for assignment in assignments),
+        makespan_s=row["makespan_s"],
+        cost_usd=row["cost_usd"],
+        lower_bound_s=row["lower_bound_s"],
+        planning_s=row["planning_s"],
+    )
+    return row["workflow_id"], plan
+
+
+# --- run ----------------------------------------------------------------------------------------
+
+
+def prepare_run(
+    connection: Connection, workflow_id: int, plan_id: int, workflow: Workflow, plan: Plan
+) -> int:
+    """Everything that the master needs to know, so that a run id is all that it is given."""
+    run_id = connection.execute(
+        insert(tables.run)
+        .values(
+            workflow_id=workflow_id,
+            plan_id=plan_id,
+            state=RunState.PREPARED,
+            execution_tag=workflow.execution_tag,
+            directory="",
+            user_name=getpass.getuser(),
+            host=socket.gethostname(),
+            version=scicore.__version__,
+        )
+        .returning(tables.run.c.run_id)
+    ).scalar_one()
+    directory = f"{workflow.experiment_directory}/runs/{run_id}"
+    connection.execute(
+        update(tables.run).where(tables.run.c.run_id == run_id).values(directory=directory)
+    )
+    connection.execute(
+        insert(tables.vm),
+        [
+            {
+                "run_id": run_id,
+                "vm": vm.id,
+                "vm_type": vm.type.name,
+                "slots": vm.type.slots,
+                "price_usd_per_hour": vm.type.price_usd_per_hour,
+                "state": "joining",
+                "host": "",
+            }
+            for vm in plan.fleet.vms
+        ],
+    )
+    _save_inputs(connection, run_id, workflow_id, workflow)
+    return int(run_id)
+
+
+def _save_inputs(connection: Connection, run_id: int, workflow_id: int, workflow: Workflow) -> None:
+    """The datasets' tuples, numbered as the execution core will number them."""
+    relation_ids = relation_ids_of(connection, workflow_id)
+    rows: list[dict[str, Any]] = []
+    for dataset in workflow.datasets:
+        for line, row in enumerate(dataset.rows, start=1):
+            rows.append(
+                {
+                    "run_id": run_id,
+                    "tuple_id": len(rows) + 1,
+                    "relation_id": relation_ids[dataset.relation.name],
+                    "path": str(line),
+                    "values": dataset.relation.as_mapping(row),
+                }
+            )
+    if rows:
+        connection.execute(insert(tables.tuple_), rows)
+
+
+def load_run(connection: Connection, run_id: int) -> StoredRun:
+    run = (
+        connection.execute(select(tables.run).where(tables.run.c.run_id == run_id))
+        .mappings()
+        .one_or_none()
+    )
+    if run is None:
+        raise UsageError(f"there is no run {run_id}", "`scicumulus status` lists the runs")
+    definition = connection.execute(
+        select(tables.workflow.c.definition).where(
+            tables.workflow.c.workflow_id == run["workflow_id"]
+        )
+    ).scalar_one()
+    _, plan = load_plan(connection, run["plan_id"])
+    workflow = _with_inputs(connection, run, msgspec.convert(definition, Workflow))
+    return StoredRun(
+        id=run_id,
+        workflow_id=run["workflow_id"],
+        workflow=workflow,
+        plan_id=run["plan_id"],
+        plan=plan,
+        state=RunState(run["state"]),
+        directory=run["directory"],
+    )
+
+
+def _with_inputs(connection: Connection, run: RowMapping, workflow: Workflow) -> Workflow:
+    relation_ids = relation_ids_of(connection, run["workflow_id"])
+    datasets = []
+    for dataset in workflow.datasets:
+        stored = connection.scalars(
+            select(tables.tuple_.c["values"])
+            .where(
+                tables.tuple_.c.run_id == run["run_id"],
+                tables.tuple_.c.relation_id == relation_ids[dataset.relation.name],
+            )
+            .order_by(tables.tuple_.c.tuple_id)
+        )
+        names = dataset.relation.field_names
+        rows = tuple(tuple(values[name] for name in names) for values in stored)
+        datasets.append(Dataset(dataset.relation, rows))
+    return replace(workflow, datasets=tuple(datasets))
+
+
+def relation_ids_of(connection: Connection, workflow_id: int) -> dict[str, int]:
+    return _ids(connection, tables.relation.c.name, tables.relation.c.relation_id, workflow_id)
+
+
+def activity_ids_of(connection: Connection, workflow_id: int) -> dict[str, int]:
+    return _ids(connection, tables.activity.c.tag, tables.activity.c.activity_id, workflow_id)
+
+
+def _ids(
+    connection: Connection, name: Column[str], id_: Column[int], workflow_id: int
+) -> dict[str, int]:
+    found = select(name, id_).where(name.table.c.workflow_id == workflow_id)
+    return {row[0]: row[1] for row in connection.execute(found)}
+
+
+def claim_run(engine: Engine, run_id: int) -> None:
+    """Take a prepared run into execution; only one master can."""
+    run = tables.run.c
+    with engine.begin() as connection:
+        claimed = connection.execute(
+            update(tables.run)
+            .where(run.run_id == run_id, run.state == RunState.PREPARED)
+            .values(state=RunState.RUNNING, started_at=func.now())
+        )
+        if claimed.rowcount != 1:
+            state = connection.scalar(select(run.state).where(run.run_id == run_id))
+            raise UsageError(
+                f"run {run_id} is {state} already; expected a run that is prepared",
+                "prepare another one with `scicumulus run SPEC --prepare`",
+            )
+
+
+def close_run(engine: Engine, run_id: int, state: RunState) -> None:
+    """Its MPI job is over: a run that still counts as going on ended like this."""
+    run = tables.run.c
+    with engine.begin() as connection:
+        connection.execute(
+            update(tables.run)
+            .where(run.run_id == run_id, run.state.in_([RunState.PREPARED, RunState.RUNNING]))
+            .values(state=state, ended_at=func.now())
+        )

@@ -1,0 +1,229 @@
+"""The tables, for statements. The schema itself is `sql/migrations`; a test holds both equal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    Double,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Identity,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    func,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy.types import TypeEngine
+
+metadata = MetaData()
+
+
+def _text(name: str, *, null: bool = False) -> Column[str]:
+    return Column(name, Text, nullable=null)
+
+
+def _number(name: str, *arguments: ForeignKey, null: bool = False) -> Column[int]:
+    return Column(name, Integer, *arguments, nullable=null)
+
+
+def _figure(name: str, *, null: bool = False) -> Column[float]:
+    return Column(name, Double, nullable=null)
+
+
+def _id(name: str) -> Column[int]:
+    return Column(name, Integer, Identity(always=True), primary_key=True)
+
+
+def _part_of_key(
+    name: str, *arguments: ForeignKey, type_: type[TypeEngine[Any]] = Integer
+) -> Column[Any]:
+    return Column(name, type_, *arguments, primary_key=True, autoincrement=False)
+
+
+def _time(name: str, *, null: bool = False) -> Column[object]:
+    return Column(name, DateTime(timezone=True), nullable=null)
+
+
+def _created() -> Column[object]:
+    return Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now())
+
+
+workflow = Table(
+    "workflow",
+    metadata,
+    _id("workflow_id"),
+    _text("tag"),
+    _text("description"),
+    Column("digest", Text, nullable=False, unique=True),
+    _text("source"),
+    Column("definition", JSONB, nullable=False),
+    _created(),
+    Index("workflow_by_tag", "tag"),
+)
+
+relation = Table(
+    "relation",
+    metadata,
+    _id("relation_id"),
+    _number("workflow_id", ForeignKey("workflow.workflow_id")),
+    _text("name"),
+    UniqueConstraint("workflow_id", "name"),
+)
+
+field = Table(
+    "field",
+    metadata,
+    _part_of_key("relation_id", ForeignKey("relation.relation_id")),
+    _part_of_key("position"),
+    _text("name"),
+    _text("type"),
+)
+
+activity = Table(
+    "activity",
+    metadata,
+    _id("activity_id"),
+    _number("workflow_id", ForeignKey("workflow.workflow_id")),
+    _number("position"),
+    _text("tag"),
+    _text("operator"),
+    _text("command"),
+    _text("extractor"),
+    Column("operand", ARRAY(Text), nullable=False),
+    _number("input_relation_id", ForeignKey("relation.relation_id")),
+    _number("output_relation_id", ForeignKey("relation.relation_id")),
+    UniqueConstraint("workflow_id", "tag"),
+)
+
+plan = Table(
+    "plan",
+    metadata,
+    _id("plan_id"),
+    _number("workflow_id", ForeignKey("workflow.workflow_id")),
+    _text("algorithm"),
+    Column("parameters", JSONB, nullable=False),
+    Column("seed", BigInteger, nullable=False),
+    _text("fleet"),
+    Column("fleet_vms", JSONB, nullable=False),
+    _figure("makespan_s"),
+    _figure("cost_usd"),
+    _figure("lower_bound_s"),
+    _figure("planning_s"),
+    _created(),
+)
+
+assignment = Table(
+    "assignment",
+    metadata,
+    _part_of_key("plan_id", ForeignKey("plan.plan_id")),
+    _part_of_key("position"),
+    _text("activation"),
+    _text("activity"),
+    _text("vm"),
+    _figure("start_s"),
+    _figure("finish_s"),
+)
+
+run = Table(
+    "run",
+    metadata,
+    _id("run_id"),
+    _number("workflow_id", ForeignKey("workflow.workflow_id")),
+    _number("plan_id", ForeignKey("plan.plan_id")),
+    _text("state"),
+    _text("execution_tag"),
+    _text("directory"),
+    _text("user_name"),
+    _text("host"),
+    _text("version"),
+    _created(),
+    _time("started_at", null=True),
+    _time("ended_at", null=True),
+)
+
+vm = Table(
+    "vm",
+    metadata,
+    _part_of_key("run_id", ForeignKey("run.run_id")),
+    _part_of_key("vm", type_=Text),
+    _text("vm_type"),
+    _number("slots"),
+    _figure("price_usd_per_hour"),
+    _text("state"),
+    _text("host"),
+    _time("joined_at", null=True),
+    _time("left_at", null=True),
+)
+
+activation = Table(
+    "activation",
+    metadata,
+    _part_of_key("run_id", ForeignKey("run.run_id")),
+    _part_of_key("activation_id"),
+    _number("activity_id", ForeignKey("activity.activity_id")),
+    _text("name"),
+    _text("key"),
+    _text("state"),
+    _text("vm", null=True),
+    Column("planned", Boolean, nullable=False),
+    _number("blocked_by", null=True),
+    _time("created_at"),
+    _time("ended_at", null=True),
+)
+
+attempt = Table(
+    "attempt",
+    metadata,
+    _part_of_key("run_id"),
+    _part_of_key("activation_id"),
+    _part_of_key("number"),
+    _text("vm"),
+    _time("started_at"),
+    _time("ended_at", null=True),
+    _text("cause", null=True),
+    _number("exit_code", null=True),
+    _text("command", null=True),
+    _text("workspace", null=True),
+    _text("stderr_tail", null=True),
+    _figure("cpu_s", null=True),
+    Column("peak_rss_bytes", BigInteger),
+    Column("read_bytes", BigInteger),
+    Column("written_bytes", BigInteger),
+    ForeignKeyConstraint(
+        ["run_id", "activation_id"], ["activation.run_id", "activation.activation_id"]
+    ),
+)
+
+tuple_ = Table(
+    "tuple",
+    metadata,
+    _part_of_key("run_id", ForeignKey("run.run_id")),
+    _part_of_key("tuple_id"),
+    _number("relation_id", ForeignKey("relation.relation_id")),
+    _text("path"),
+    Column("values", JSONB, nullable=False),
+    _number("generated_by", null=True),
+    Index("tuple_by_maker", "run_id", "generated_by"),
+)
+
+used = Table(
+    "used",
+    metadata,
+    _part_of_key("run_id"),
+    _part_of_key("activation_id"),
+    _part_of_key("tuple_id"),
+    ForeignKeyConstraint(
+        ["run_id", "activation_id"], ["activation.run_id", "activation.activation_id"]
+    ),
+    ForeignKeyConstraint(["run_id", "tuple_id"], ["tuple.run_id", "tuple.tuple_id"]),
+    Index("used_by_tuple", "run_id", "tuple_id"),
+)
