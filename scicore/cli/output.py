@@ -68,6 +68,8 @@ def _cell(value: object) -> str:
             return ""
         case float() | Decimal():
             return f"{value:.3f}"
+        case dict():  # a tuple's values
+            return ", ".join(f"{name}={part}" for name, part in value.items())
         case datetime():
             return value.astimezone().isoformat(sep=" ", timespec="seconds")
         case _:

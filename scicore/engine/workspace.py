@@ -33,6 +33,8 @@ def group_file(activity: Activity) -> str:
 
 
 def read_output(directory: Path, activity: Activity, rows: tuple[Row, ...]) -> tuple[Row, ...]:
+    if not activity.output.fields:  # it is run for its effect: there is nothing to write down
+        return ((),)
     try:
         text = (directory / RELATION).read_text(encoding="utf-8")
     except FileNotFoundError:

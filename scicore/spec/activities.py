@@ -21,6 +21,7 @@ DIRECTORY_TAGS = ("WFDIR", "EXPDIR")
 
 _OPERATORS = tuple(operator.value for operator in Operator)
 _QUERIES = ("SR_QUERY", "MR_QUERY")
+_COUNTING = (Operator.SPLIT_MAP, Operator.FILTER)  # how many tuples they give is what they say
 _ALIASES = {"text": FieldType.STRING, "int": FieldType.FLOAT, "integer": FieldType.FLOAT}
 _TYPES = {type_.value: type_ for type_ in FieldType} | _ALIASES
 _ACTIVITY_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,62}")  # becomes a directory
@@ -161,9 +162,6 @@ def _output_relation(
         expected = "dependency on Input relations only"
         findings.at(element, "dependency", "an Output with a dependency", expected)
     own = _own_fields(fields, "output", name, findings)
-    if not own:
-        expected = f'at least one <field … output="{name}"/>'
-        findings.at(element, "", f"the output {name} without fields", expected)
     return Relation(name, tuple(field for field, _ in own.values()))
 
 
@@ -240,6 +238,10 @@ def _activity(
         _check_inputs(draft, link, source, findings)
     if draft.output is not None:
         _check_outputs(draft, draft.output, findings)
+        if not draft.output.fields and draft.operator in _COUNTING:
+            found = f"the output {draft.output.name} of a {draft.operator} without fields"
+            expected = f'at least one <field … output="{draft.output.name}"/>'
+            findings.at(element, "", found, expected)
     if element.get("type") not in _QUERIES:  # theirs is SQL, not a command
         for attribute in ("activation", "extractor"):
             _check_command(element, attribute, source, findings)
