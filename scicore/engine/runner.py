@@ -68,12 +68,13 @@ class Runner:
         }
         self._environment = program_environment()
         self._programs: dict[int, _Program] = {}  # by pidfd
+        self._exited: list[_Program] = []  # not reaped: children of theirs may be left
         self._poll = select.poll()
         self._stillborn: list[AttemptEnded] = []  # could not even be started
 
     @property
     def busy(self) -> bool:
-        return bool(self._programs or self._stillborn)
+        return bool(self._programs or self._exited or self._stillborn)
 
     def start(self, order: Start) -> None:
         activity = self._activities[order.activity]
@@ -122,18 +123,26 @@ class Runner:
         ended, self._stillborn = self._stillborn, []
         timeout_ms = 0 if ended else max(1, round(timeout_s * 1000))
         for pidfd, _ in self._poll.poll(timeout_ms):
-            attempt = self._program_ended(self._programs.pop(pidfd))
-            if attempt is not None:
-                ended.append(attempt)
+            self._poll.unregister(pidfd)
+            os.close(pidfd)
+            self._exited.append(self._programs.pop(pidfd))
         now = time.monotonic()
-        for program in self._programs.values():
+        for program in (*self._programs.values(), *self._exited):
             if program.kill_at is not None and now > program.kill_at:
                 _signal(program, signal.SIGKILL)
+        exited, self._exited = self._exited, []
+        for program in exited:
+            if program.kill_at is not None and now <= program.kill_at and _groups(program):
+                self._exited.append(program)  # cancelled, and its children have their grace too
+                continue
+            attempt = self._program_ended(program)
+            if attempt is not None:
+                ended.append(attempt)
         return ended
 
     def kill_all(self) -> None:
         """The slave is being ended: nothing it started may stay."""
-        for program in self._programs.values():
+        for program in (*self._programs.values(), *self._exited):
             _signal(program, signal.SIGKILL)
 
     def _arguments(self, command: str, activity: Activity, order: Start) -> tuple[str, ...]:
@@ -161,8 +170,6 @@ class Runner:
 
     def _program_ended(self, program: _Program) -> AttemptEnded | None:
         """Reap; go on with the extractor if there is one left to run."""
-        self._poll.unregister(program.pidfd)
-        os.close(program.pidfd)
         exit_code, usage = _reap(program.process)
         program.usage = _add(program.usage, usage)
         extractor = program.activity.extractor
@@ -220,8 +227,23 @@ def _ended(
 
 def _signal(program: _Program, number: signal.Signals) -> None:
     """To the program's whole session, so that its children go with it."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(program.process.pid, number)
+    for group in {program.process.pid} | _groups(program):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(group, number)
+
+
+def _groups(program: _Program) -> set[int]:
+    """Process groups alive in the program's session: a child may lead its own, as `timeout` does.
+
+    The program itself is not reaped yet, so that its id, the session's, is nobody else's.
+    """
+    groups = set()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it is gone meanwhile
+            state, _, group, session = stat.read_bytes().rpartition(b")")[2].split()[:4]
+            if int(session) == program.process.pid and state != b"Z":
+                groups.add(int(group))
+    return groups
 
 
 def _reap(process: subprocess.Popen[bytes]) -> tuple[int, Usage]:

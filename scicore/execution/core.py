@@ -114,21 +114,24 @@ class Execution:
             self._grow(self._flow.failed(entry.activation))
 
     def _lose(self, vm: str) -> None:
+        if self.ended:
+            return  # it was told to leave
         waiting, running = self._dispatcher.lose(vm)
         self._out.append(VmChanged(self._at, vm, "lost", ""))
-        if not self._dispatcher.anyone_left:
-            self._end(RunState.INTERRUPTED)
-            return
         for activation in running:
             entry = self.ledger[activation]
             self._out.append(
-                AttemptEnded(activation, entry.attempts, Cause.LOST_VM, self._at, self._at)
+                AttemptEnded(
+                    activation, entry.attempts, Cause.LOST_VM, entry.started_at, self._at
+                )
             )
             self._make_ready(entry)
         for activation in waiting:
             entry = self.ledger[activation]
             entry.vm = self._dispatcher.put(activation, entry.activation.name)
             self._out.append(ActivationMoved(self._at, activation, READY, entry.vm))
+        if not self._dispatcher.anyone_left:
+            self._end(RunState.INTERRUPTED)
 
     def _stop(self) -> None:
         if self._stopping:
@@ -189,6 +192,7 @@ class Execution:
     def _start(self, entry: Entry, vm: str) -> None:
         self.ledger.move(entry, RUNNING)
         entry.attempts += 1
+        entry.started_at = self._at
         activation = entry.activation
         self._out.append(
             Start(

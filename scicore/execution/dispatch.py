@@ -46,33 +46,32 @@ class Dispatcher:
         return name in self._planned
 
     def join(self, vm: str) -> None:
-        self._lanes[vm].joined = True
+        lane = self._lanes[vm]
+        lane.joined, lane.lost = True, False
 
     def lose(self, vm: str) -> tuple[list[int], list[int]]:
         """Take the VM out; return what waited for it and what ran on it."""
         lane = self._lanes[vm]
         waiting = [activation for _, activation in sorted(lane.waiting)]
         running = sorted(lane.running)
-        lane.lost = True
+        lane.joined, lane.lost = False, True
         lane.waiting.clear()
         lane.running.clear()
         return waiting, running
 
     def present(self) -> tuple[str, ...]:
-        return tuple(vm for vm, lane in self._lanes.items() if lane.joined and not lane.lost)
+        return tuple(vm for vm, lane in self._lanes.items() if lane.joined)
 
     @property
     def anyone_left(self) -> bool:
         return any(not lane.lost for lane in self._lanes.values())
 
     def put(self, activation: int, name: str) -> str:
-        """Let the activation wait for its VM; return which."""
+        """Let the activation wait for its VM; return which. With no VM left, for one to return."""
         position, vm = self._planned.get(name, (UNFORESEEN, ""))
         if not vm or self._lanes[vm].lost:
-            vm = min(
-                (vm for vm, lane in self._lanes.items() if not lane.lost),
-                key=lambda vm: self._lanes[vm].load,
-            )
+            left = [vm for vm, lane in self._lanes.items() if not lane.lost]
+            vm = min(left or self._lanes, key=lambda vm: self._lanes[vm].load)
         heapq.heappush(self._lanes[vm].waiting, (position, activation))
         return vm
 

@@ -34,6 +34,7 @@ class Entry:
     state: ActivationState = LOCKED
     vm: str | None = None  # where it waits or runs
     attempts: int = 0  # number of the latest attempt
+    started_at: float = 0.0  # of the latest attempt
     failures: int = 0  # attempts that count against max_failure
     story: list[ActivationState] = field(default_factory=lambda: [LOCKED])
 

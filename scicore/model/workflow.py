@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from scicore.model.cloud import VmType
+
 Row = tuple[str, ...]  # the values of one tuple, in the order of its relation's fields
 
 
@@ -15,6 +17,11 @@ class Operator(StrEnum):
     SPLIT_MAP = "SPLIT_MAP"  # 1 → m
     FILTER = "FILTER"  # 1 → 0 or 1
     REDUCE = "REDUCE"  # n → 1, one activation per group of equal operand values
+    SR_QUERY = "SR_QUERY"  # n → m: SQL over one relation, run by the master in the database
+    MR_QUERY = "MR_QUERY"  # n → m: SQL over several relations
+
+
+QUERIES = frozenset({Operator.SR_QUERY, Operator.MR_QUERY})
 
 
 class FieldType(StrEnum):
@@ -23,10 +30,20 @@ class FieldType(StrEnum):
     FILE = "file"
 
 
+class FileOperation(StrEnum):
+    """How the file of an input field gets into the workspace."""
+
+    COPY = "COPY"
+    MOVE = "MOVE"
+    COPY_DELETE = "COPY_DELETE"  # the copy is deleted when the activation has ended
+    MOVE_DELETE = "MOVE_DELETE"
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     name: str
     type: FieldType
+    decimal_places: int | None = None  # floats are written with so many; None = as they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +60,47 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """A relation that a query reads besides its first input."""
+
+    relation: Relation
+    producer: str | None  # tag; None = a dataset
+    alias: str = ""  # the query's own name for it
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """What happens to the file of an input field before the program starts."""
+
+    field: str
+    operation: FileOperation | None  # None = it stays where it is
+    instrumented: bool = False  # tags inside the file are filled in
+
+
+@dataclass(frozen=True, slots=True)
 class Activity:
     tag: str
     operator: Operator
-    command: str  # words with %=TAG% in them; split into arguments before values come in
+    command: str  # words with %=TAG% in them, split into arguments first; SQL for queries
     input: Relation
-    output: Relation
+    output: Relation  # without fields: the activity is run for its effect alone
     producer: str | None = None  # tag of the activity whose output is the input; None = a dataset
     operand: tuple[str, ...] = ()  # fields that REDUCE groups by
     extractor: str = ""  # second command, run after the first, that writes ERelation.txt
     description: str = ""
+    alias: str = ""  # the activity's own name for its input relation
+    also_reads: tuple[Source, ...] = ()  # MR_QUERY's further inputs
+    template: str = ""  # directory (may hold %=WFDIR%) that every workspace starts as a copy of
+    staging: tuple[Staging, ...] = ()  # of the input's file fields
+    # What the program needs; numbers, or tags such as %=CPUS% that give one per activation.
+    cpus: str = "1"
+    memory_mb: str = "0"  # 0 = not said
+    runtime_s: str = ""  # expected, for planning before there is history; empty = not said
+    timeout_s: float = 0.0  # 0 = none
+    environment: tuple[tuple[str, str], ...] = ()  # variables for the program; may hold tags
+    # Explicit edges, as in imported traces: an activation starts when those it names have ended.
+    id_field: str = ""  # field whose value names the activation in the whole workflow
+    parents_field: str = ""  # field with the names of the parents, separated by blanks
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +122,10 @@ class Workflow:
     algorithm: str = ""  # planner named by the specification; empty = the default
     execution_tag: str = ""
     description: str = ""
+    machine_types: tuple[VmType, ...] = ()  # the specification's own, before the catalog's
+    max_vm_amount: int = 0  # 0 = no limit
+    max_time_s: float = 0.0
+    max_cost_usd: float = 0.0
 
     @property
     def relations(self) -> tuple[Relation, ...]:
