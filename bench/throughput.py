@@ -62,7 +62,8 @@ def whole_stack(directory: Path, count: int, slots: int) -> tuple[float, float]:
     (directory / "workflow.xml").write_text(SPECIFICATION)
     rows = "".join(f"{number}\n" for number in range(count))
     (directory / "numbers.dataset").write_text(f"N\n{rows}")
-    words = [CLI, "run", directory / "workflow.xml", "--fleet", f"{slots}xlocal", "--json"]
+    spec = directory / "workflow.xml"
+    words = [str(CLI), "run", str(spec), "--fleet", f"{slots}xlocal", "--json"]
     started = time.perf_counter()
     done = subprocess.run(words, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     elapsed_s = time.perf_counter() - started
@@ -102,7 +103,9 @@ def main() -> None:
     if options.json:
         print(json.dumps(result, indent=2))
         return
-    print(f"{result['activations']} x {PROGRAM} on {result['slots']} slots, median of {result['repeats']}")
+    print(
+        f"{result['activations']} x {PROGRAM} on {result['slots']} slots, median of {result['repeats']}"
+    )
     print(f"  bare spawn loop   {result['spawn_per_s']:8.0f} programs/s")
     print(f"  whole stack       {result['activations_per_s']:8.0f} activations/s")
     print(f"  ratio             {result['ratio_to_spawn']:8.2f}")

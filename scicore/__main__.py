@@ -8,6 +8,7 @@ N is one master and a slave for each VM of its plan. `scicumulus run` does both.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scicore.engine import mpi, slave
-from scicore.errors import ScicumulusError, UsageError
+from scicore.errors import DatabaseError, ScicumulusError, UsageError
 from scicore.model.activation import ActivationState, RunState
 
 if TYPE_CHECKING:
@@ -35,16 +36,9 @@ PROGRESS_S = 2.0
 def main() -> None:
     """An exception in one rank ends all of them: the others would wait for ever."""
     try:
-        mpi.require_one_world()
-        if mpi.rank() == 0:
-            code = _master(sys.argv[1:])
-        else:
-            slave.terminate_on_sigterm()
-            slave.serve(mpi.MpiSlave())
-            code = 0
+        code = _master(sys.argv[1:]) if mpi.rank() == 0 else _slave()
     except ScicumulusError as error:
-        print(f"error: {error}", file=sys.stderr, flush=True)
-        code = error.exit_code
+        mpi.abort(code := _told(error))
     except slave.Terminated:
         mpi.abort(code := 4)
     except BaseException:
@@ -53,35 +47,50 @@ def main() -> None:
     mpi.leave(code)
 
 
+def _slave() -> int:
+    slave.terminate_on_sigterm()
+    slave.serve(mpi.MpiSlave())
+    return 0
+
+
+def _told(error: ScicumulusError) -> int:
+    print(f"error: {error}", file=sys.stderr, flush=True)
+    return error.exit_code
+
+
 def _master(arguments: list[str]) -> int:
     """Rank 0: load the run, claim it, drive it, leave nothing unrecorded."""
     from scicore.engine.master import Master, Run, dismiss
     from scicore.provenance.connection import connect
+    from scicore.provenance.office import DatabaseOffice
     from scicore.provenance.recorder import DatabaseRecorder
     from scicore.provenance.store import claim_run, close_run, load_run
 
     line = mpi.MpiMaster()
     try:
+        mpi.require_one_world()
         run_id = _run_id(arguments)
-        engine = connect().engine
+        database = connect()
+        engine = database.engine
         with engine.connect() as connection:
             run = load_run(connection, run_id)
         recorder = DatabaseRecorder(engine, run)
         log = _event_log(os.environ.get(EVENT_LOG))
-        master = Master(Run(run.workflow, run.plan, run.directory), line, recorder, log)
+        office = DatabaseOffice(engine, database.url, run, recorder)
+        job = Run(run.workflow, run.plan, run.directory)
+        master = Master(job, line, recorder, office, log)
         claim_run(engine, run_id)
-    except ScicumulusError:
+    except ScicumulusError as error:
         dismiss(line)  # the run cannot even start: the slaves are sent home, not killed
-        raise
+        return _told(error)
     _stop_on_signals(master)
     try:
         state = master.run(_progress_printer())
         recorder.close()
-    except slave.Terminated:  # the launcher gives us a moment
-        close_run(engine, run_id, RunState.STOPPED)
-        raise
-    except BaseException:
-        close_run(engine, run_id, RunState.INTERRUPTED)
+    except BaseException as error:
+        terminated = isinstance(error, slave.Terminated)  # the launcher gives us a moment
+        with contextlib.suppress(DatabaseError):  # its loss may be the very reason
+            close_run(engine, run_id, RunState.STOPPED if terminated else RunState.INTERRUPTED)
         raise
     _say(f"run {run_id} {state}: {run.directory}")
     return EXIT_CODES.get(state, 3)

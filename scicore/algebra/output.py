@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from scicore.algebra.relation_text import MalformedRelation, RelationText, read_relation
 from scicore.model.workflow import Activity, FieldType, Operator, Row
@@ -13,6 +13,8 @@ CARDINALITY: Mapping[Operator, tuple[int, float, str]] = {
     Operator.SPLIT_MAP: (0, math.inf, "any number of tuples"),
     Operator.FILTER: (0, 1, "one tuple or none"),
     Operator.REDUCE: (1, 1, "exactly one tuple"),
+    Operator.SR_QUERY: (0, math.inf, "any number of tuples"),
+    Operator.MR_QUERY: (0, math.inf, "any number of tuples"),
 }
 
 
@@ -22,6 +24,8 @@ class BadOutput(ValueError):
 
 def output_rows(activity: Activity, text: str, inputs: tuple[Row, ...]) -> tuple[Row, ...]:
     """Output fields come from ERelation.txt, else from the same-named field of the input."""
+    if "\x00" in text:  # neither an argument nor the database can hold it
+        raise BadOutput("ERelation.txt has a NUL character; expected text")
     try:
         extracted = read_relation(text)
     except MalformedRelation as error:
@@ -30,6 +34,25 @@ def output_rows(activity: Activity, text: str, inputs: tuple[Row, ...]) -> tuple
     columns = {name.upper(): position for position, name in enumerate(extracted.header)}
     carried = _carried(activity, inputs)
     return tuple(_row(activity, values, columns, carried) for values in extracted.rows)
+
+
+def query_rows(activity: Activity, header: Sequence[str], rows: Iterable[Row]) -> tuple[Row, ...]:
+    """A query's columns become fields by their names, else by their places.
+
+    The columns of the original system's keys (ewkfid, ik, ok) may be among them.
+    """
+    wanted = [field.name.upper() for field in activity.output.fields]
+    keys = {"EWKFID", "IK", "OK"} - set(wanted)
+    places = [place for place, name in enumerate(header) if name.upper() not in keys]
+    columns = {header[place].upper(): place for place in places}
+    if not set(wanted) <= set(columns):
+        if len(places) != len(wanted):
+            raise BadOutput(
+                f"the query gives the columns {', '.join(header)}; expected "
+                f"{', '.join(activity.output.field_names)}"
+            )
+        columns = dict(zip(wanted, places, strict=True))
+    return tuple(_row(activity, row, columns, {}) for row in rows)
 
 
 def _check_shape(activity: Activity, extracted: RelationText) -> None:
@@ -76,6 +99,8 @@ def _row(
             )
         if field.type is FieldType.FLOAT and not _is_number(value):
             raise BadOutput(f"output field {field.name!r}: found {value!r}, expected a number")
+        if field.type is FieldType.FLOAT and field.decimal_places is not None:
+            value = f"{float(value):.{field.decimal_places}f}"
         row.append(value)
     return tuple(row)
 

@@ -19,10 +19,11 @@ def tags(text: str) -> tuple[str, ...]:
 def substitute(text: str, values: Mapping[str, str]) -> str:
     """Fill in the tags. Field names match whatever their case, as in the original system.
 
-    Filled-in values are not looked at again, so a value that looks like a tag stays as it is.
+    Filled-in values are not looked at again, so a value that looks like a tag stays as it is; so
+    does a tag that nobody knows (in commands, the specification's check has refused those).
     """
     folded = {name.upper(): value for name, value in values.items()}
-    return _TAG.sub(lambda match: folded[match[1].upper()], text)
+    return _TAG.sub(lambda match: folded.get(match[1].upper(), match[0]), text)
 
 
 def arguments(command: str, values: Mapping[str, str]) -> tuple[str, ...]:

@@ -12,10 +12,19 @@ import click
 import scicore
 
 VERBS: Mapping[str, str] = {
+    "init": "make a new workflow directory that runs as it is",
+    "validate": "check a specification: all problems, with their lines",
+    "show": "activities, relations, expected activations and a picture",
     "run": "run a workflow under mpirun and record its provenance",
     "plan": "make and store a schedule plan",
+    "import": "a DAX or WfFormat trace becomes a workflow",
+    "setup": "store a workflow without running it",
     "status": "runs, or one run's activities",
+    "cancel": "give up a run, or a part of it",
+    "pause": "let a run start nothing new",
+    "resume": "let a paused run go on",
     "query": "ask the provenance database",
+    "export": "a run as W3C PROV, RO-Crate, WfFormat, CSV or Parquet",
     "doctor": "check that everything a run needs works",
     "db": "the provenance database: start, stop, url, shell, dump, restore",
 }
@@ -30,7 +39,8 @@ class _Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
-        command: click.Command = importlib.import_module(f"scicore.cli.{cmd_name}").command
+        module = "import_" if cmd_name == "import" else cmd_name  # a word of Python's own
+        command: click.Command = importlib.import_module(f"scicore.cli.{module}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -41,7 +51,7 @@ class _Verbs(click.Group):
 @click.group(
     cls=_Verbs,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Start with: scicumulus run workflows/words/workflow.xml",
+    epilog="Start with: scicumulus run workflows/climate/workflow.xml",
 )
 @click.version_option(scicore.__version__, prog_name="scicumulus")
 def scicumulus() -> None:

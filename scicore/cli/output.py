@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import signal
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -23,6 +25,16 @@ database_option = click.option(
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document on stdout."
 )
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """While modules are imported Ctrl-C waits: an import may swallow its KeyboardInterrupt."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def say(message: str) -> None:
@@ -44,7 +56,12 @@ def print_json(document: object) -> None:
 def print_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(rows)
+    writer.writerows([_csv_cell(value) for value in row] for row in rows)
+
+
+def _csv_cell(value: object) -> object:
+    """A tuple's values as JSON, which any reader of the file understands."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -32,7 +32,7 @@ def command(
     from scicore.provenance.connection import connect
 
     specification = load(spec)
-    vms = fleet_of(fleet)
+    vms = fleet_of(fleet, specification.workflow)
     with connect(database_url).engine.begin() as connection:
         plan = make_plan(connection, specification.workflow, vms, algorithm, seed)
         _, plan_id = store_plan(connection, specification, plan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import sys
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scicore.cli.output import database_option, json_option, print_json, say
+from scicore.cli.output import database_option, json_option, print_json, say, undisturbed
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -40,6 +41,10 @@ class _Wish:
 @click.option("--plan", "plan_id", type=int, metavar="ID", help="Follow this stored plan.")
 @click.option("--algorithm", metavar="NAME", help="fcfs or heft; default: the workflow's, or heft.")
 @click.option("--seed", default=0, show_default=True, help="Same seed, same plan.")
+@click.option("--replay", is_flag=True, help="SPEC is a trace (DAX, WfFormat): play it again.")
+@click.option("--time-scale", default=1.0, show_default=True, help="Replay: runtimes times this.")
+@click.option("--size-scale", default=1.0, show_default=True, help="Replay: sizes times this.")
+@click.option("--sleep", is_flag=True, help="Replay: sleep instead of using the CPU.")
 @click.option("--prepare", is_flag=True, help="Only store the run; print the mpirun that runs it.")
 @database_option
 @json_option
@@ -49,6 +54,10 @@ def command(
     plan_id: int | None,
     algorithm: str | None,
     seed: int,
+    replay: bool,
+    time_scale: float,
+    size_scale: float,
+    sleep: bool,
     prepare: bool,
     database_url: str | None,
     as_json: bool,
@@ -57,10 +66,13 @@ def command(
 
     Ctrl-C stops the run cleanly: what finished is recorded, nothing is left running.
     """
-    from scicore.cli.preparation import load
-    from scicore.provenance.connection import connect
+    with undisturbed():
+        from scicore.cli.preparation import Replay, load
+        from scicore.provenance.connection import connect
 
-    specification = load(spec)
+    if not replay:
+        _refuse_trace(spec)
+    specification = load(spec, Replay(time_scale, size_scale, sleep) if replay else None)
     database = connect(database_url)
     wish = _Wish(fleet, plan_id, algorithm, seed)
     with database.engine.begin() as connection:
@@ -78,9 +90,20 @@ def command(
     return EXIT_CODES.get(summary.state, 3)
 
 
+def _refuse_trace(spec: Path) -> None:
+    from scicore.errors import UsageError
+    from scicore.spec.trace import kind_of
+
+    if kind_of(spec) != "scicumulus":
+        raise UsageError(
+            f"{spec} is a trace: its programs are not here to be run",
+            "play it again with --replay, e.g. --replay --time-scale 0.01",
+        )
+
+
 def _prepare(connection: Connection, specification: Specification, wish: _Wish) -> tuple[int, int]:
     """Store everything that the master will need; returns the run's id and its slaves."""
-    from scicore.cli.preparation import require_local, store_plan
+    from scicore.cli.preparation import input_files, require_local, store_plan
     from scicore.provenance.store import prepare_run, save_workflow
 
     workflow = specification.workflow
@@ -91,7 +114,9 @@ def _prepare(connection: Connection, specification: Specification, wish: _Wish) 
     else:
         workflow_id = save_workflow(connection, workflow, specification.source)
         plan_id = wish.plan_id
-    return prepare_run(connection, workflow_id, plan_id, workflow, plan), len(plan.fleet.vms)
+    files = input_files(workflow)
+    run_id = prepare_run(connection, workflow_id, plan_id, workflow, plan, files)
+    return run_id, len(plan.fleet.vms)
 
 
 def _wanted_plan(connection: Connection, specification: Specification, wish: _Wish) -> Plan:
@@ -101,7 +126,7 @@ def _wanted_plan(connection: Connection, specification: Specification, wish: _Wi
 
     workflow = specification.workflow
     if wish.plan_id is None:
-        fleet = fleet_of(wish.fleet)
+        fleet = fleet_of(wish.fleet, workflow)
         return make_plan(connection, workflow, fleet, wish.algorithm, wish.seed)
     if wish.fleet or wish.algorithm:
         raise UsageError("--plan brings its own fleet and algorithm: leave the other options out")
@@ -127,6 +152,7 @@ def _print_prepared(run_id: int, slaves: int, as_json: bool) -> None:
 
 def _launch(run_id: int, slaves: int, database: Database, *, as_json: bool) -> RunSummary:
     from scicore.engine.launch import mpirun_command, supervise
+    from scicore.errors import DatabaseError
     from scicore.model.activation import RunState
     from scicore.provenance.reader import run_summary
     from scicore.provenance.store import close_run
@@ -136,11 +162,15 @@ def _launch(run_id: int, slaves: int, database: Database, *, as_json: bool) -> R
         with database.engine.connect() as connection:
             return run_summary(connection, run_id)
 
+    def show() -> None:
+        with contextlib.suppress(DatabaseError):  # the master notices, too, and decides
+            progress.show(read())
+
     with Progress() as progress:
         outcome = supervise(
             mpirun_command(slaves, "-m", "scicore", str(run_id), quiet=True),
             {"SCICUMULUS_DATABASE_URL": database.url, "SCICUMULUS_SUPERVISED": "1"},
-            poll=lambda: progress.show(read()),
+            poll=show,
             poll_s=POLL_S,
             stdout=sys.stderr.fileno() if as_json else None,
         )

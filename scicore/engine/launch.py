@@ -77,32 +77,53 @@ def supervise(
     It gets a session of its own, so that Ctrl-C reaches it only through us: the first one asks
     the master to stop, the second ends the job.
     """
-    process = subprocess.Popen(
-        command,
-        env=environment(extra_environment),
-        stdin=subprocess.DEVNULL,
-        stdout=stdout,
-        start_new_session=True,
-    )
-    with _passing_signals_to(process) as asked:
-        while True:
-            try:
-                return Outcome(process.wait(timeout=poll_s), stop_asked=bool(asked))
-            except subprocess.TimeoutExpired:
-                poll()
+    with _passing_signals() as signals:
+        process = subprocess.Popen(
+            command,
+            env=environment(extra_environment),
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            start_new_session=True,
+        )
+        signals.pass_to(process)
+        try:
+            while True:
+                try:
+                    return Outcome(process.wait(timeout=poll_s), stop_asked=signals.asked > 0)
+                except subprocess.TimeoutExpired:
+                    poll()
+        finally:
+            if process.poll() is None:  # our own failure: mpirun must not outlive us
+                process.terminate()
+                process.wait()
+
+
+class _Signals:
+    """The user's signals on their way to mpirun; those that come before it is there wait."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def pass_to(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self._pass_on()
+
+    def arrived(self, _number: int, _frame: FrameType | None) -> None:
+        self.asked += 1
+        self._pass_on()
+
+    def _pass_on(self) -> None:
+        if self._process is not None and self.asked:
+            self._process.send_signal(_ESCALATION[min(self.asked, len(_ESCALATION)) - 1])
 
 
 @contextmanager
-def _passing_signals_to(process: subprocess.Popen[bytes]) -> Iterator[list[int]]:
-    asked: list[int] = []  # the signals that came
-
-    def pass_on(number: int, _frame: FrameType | None) -> None:
-        process.send_signal(_ESCALATION[min(len(asked), len(_ESCALATION) - 1)])
-        asked.append(number)
-
-    before = {number: signal.signal(number, pass_on) for number in _STOP_SIGNALS}
+def _passing_signals() -> Iterator[_Signals]:
+    signals = _Signals()
+    before = {number: signal.signal(number, signals.arrived) for number in _STOP_SIGNALS}
     try:
-        yield asked
+        yield signals
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -10,13 +10,16 @@ from typing import Protocol
 from scicore.engine.wire import Crash, Hello, MasterEnd, Orders, Request, ToMaster, Welcome
 from scicore.errors import LaunchError, ScicumulusError
 from scicore.execution.core import Execution, Output
+from scicore.execution.dispatch import MASTER
 from scicore.execution.messages import (
+    AttemptEnded,
     Cancel,
     Event,
     Fact,
     Instruction,
     RunStarted,
     Start,
+    Steered,
     Stop,
     StopRequested,
     VmJoined,
@@ -35,6 +38,19 @@ class Recorder(Protocol):
     def record(self, facts: Iterable[Fact]) -> None: ...
 
 
+class Office(Protocol):
+    """What the master does in the database besides recording; nothing here waits."""
+
+    def start(self, order: Start) -> None:
+        """Run a query."""
+
+    def cancel(self, activation: int) -> None:
+        """End a query before its time."""
+
+    def news(self) -> Iterable[AttemptEnded | Steered]:
+        """Queries that ended, and what the user wants."""
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """What the master is asked to do."""
@@ -50,6 +66,7 @@ class Master:
         run: Run,
         line: MasterEnd,
         recorder: Recorder,
+        office: Office,
         log: Callable[[Event], None] = lambda event: None,
     ) -> None:
         if line.slaves != len(run.plan.fleet.vms):
@@ -62,6 +79,7 @@ class Master:
         self._run = run
         self._line = line
         self._recorder = recorder
+        self._office = office
         self._log = log
         self._execution = Execution(run.workflow, run.plan)
         self._vms = {rank: vm.id for rank, vm in enumerate(run.plan.fleet.vms, start=1)}
@@ -81,6 +99,8 @@ class Master:
             if self._stop_requested:
                 self._stop_requested = False
                 self._feed(StopRequested(time.time()))
+            for news in self._office.news():
+                self._feed(_as_event(news))
             arrived = self._line.receive()
             if arrived is None:
                 self._recorder.record(())  # raises if the recorder has died meanwhile
@@ -125,16 +145,30 @@ class Master:
     def _carry_out(self, outputs: list[Output]) -> None:
         facts: list[Fact] = []
         orders: dict[int, list[Instruction]] = {}
+        queries: list[Start | Cancel] = []
         for output in outputs:
-            if isinstance(output, Start | Cancel | Stop):
+            if isinstance(output, Start | Cancel) and output.vm == MASTER:
+                queries.append(output)
+            elif isinstance(output, Start | Cancel | Stop):
                 orders.setdefault(self._ranks[output.vm], []).append(output)
             else:
                 facts.append(output)
-        self._recorder.record(facts)
+        self._recorder.record(facts)  # before a query, which reads what is recorded
+        for query in queries:
+            if isinstance(query, Start):
+                self._office.start(query)
+            else:
+                self._office.cancel(query.activation)
         for rank, instructions in orders.items():
             self._line.send(rank, Orders(tuple(instructions)))
             if isinstance(instructions[-1], Stop):
                 self._leaving.add(rank)
+
+
+def _as_event(news: AttemptEnded | Steered) -> Event:
+    if isinstance(news, Steered):
+        return news
+    return WorkRequested(time.time(), MASTER, (news,))
 
 
 def dismiss(line: MasterEnd) -> None:

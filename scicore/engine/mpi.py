@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
 from typing import NoReturn
 
 from mpi4py import MPI
@@ -21,6 +22,8 @@ from scicore.engine.wire import (
     encode,
 )
 from scicore.errors import LaunchError
+
+_LAST_WORDS_S = 0.3  # for mpirun to forward what was printed: after an abort it reads no more
 
 
 class _Line:
@@ -77,6 +80,7 @@ def rank() -> int:
 
 def abort(exit_code: int) -> None:
     """End every rank of the job, now."""
+    time.sleep(_LAST_WORDS_S)
     MPI.COMM_WORLD.Abort(exit_code)
 
 

@@ -16,12 +16,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from scicore.algebra.output import BadOutput
-from scicore.algebra.template import arguments
+from scicore.algebra.template import arguments, substitute
 from scicore.engine import workspace
+from scicore.engine.staging import Staged, output_files, stage
 from scicore.engine.wire import Welcome
-from scicore.execution.messages import AttemptEnded, Start, Usage
+from scicore.execution.messages import AttemptEnded, FileFound, Start, Usage
 from scicore.model.activation import Cause
-from scicore.model.workflow import Activity
+from scicore.model.workflow import Activity, Row
 
 GRACE_S = 3.0  # between SIGTERM and SIGKILL
 
@@ -50,8 +51,10 @@ class _Program:
     process: subprocess.Popen[bytes]
     pidfd: int
     command: str
+    staged: Staged
+    timeout_at: float | None  # monotonic
     extracting: bool = False  # the extractor runs now
-    cancelled: bool = False
+    ended_by_us: Cause | None = None  # it was told to end, and why
     kill_at: float | None = None  # monotonic; when SIGTERM was not enough
     usage: Usage = field(default_factory=Usage)
 
@@ -65,6 +68,7 @@ class Runner:
         self._directories = {
             "WFDIR": welcome.workflow_directory,
             "EXPDIR": welcome.experiment_directory,
+            "RUNDIR": welcome.run_directory,
         }
         self._environment = program_environment()
         self._programs: dict[int, _Program] = {}  # by pidfd
@@ -80,11 +84,14 @@ class Runner:
         activity = self._activities[order.activity]
         directory = Path(self._welcome.run_directory, order.workspace)
         started_at = time.time()
-        command = self._arguments(activity.command, activity, order)
+        command = activity.command  # for the record, until its values are filled in
         try:
-            workspace.make(directory, activity, order.rows)
-            process = self._spawn(command, directory)
-        except (OSError, ValueError) as error:  # no such program, no permission, NUL in a value
+            workspace.make(directory)
+            staged = stage(directory, activity, order.rows, self._directories)
+            words = arguments(activity.command, self._values(activity, staged))
+            command = shlex.join(words)
+            process = self._spawn(words, directory, activity, staged)
+        except (OSError, ValueError) as error:  # no such program, no permission, bad data
             self._stillborn.append(
                 AttemptEnded(
                     activation=order.activation,
@@ -92,12 +99,13 @@ class Runner:
                     cause=Cause.NOT_STARTED,
                     started_at=started_at,
                     ended_at=time.time(),
-                    command=shlex.join(command),
+                    command=command,
                     workspace=str(directory),
                     stderr_tail=f"scicumulus: the program could not be started: {error}",
                 )
             )
             return
+        timeout_s = activity.timeout_s
         self._watch(
             _Program(
                 order=order,
@@ -106,17 +114,17 @@ class Runner:
                 started_at=started_at,
                 process=process,
                 pidfd=os.pidfd_open(process.pid),
-                command=shlex.join(command),
+                command=command,
+                staged=staged,
+                timeout_at=time.monotonic() + timeout_s if timeout_s else None,
             )
         )
 
     def cancel(self, activation: int, number: int) -> None:
         for program in self._programs.values():
             order = program.order
-            if (order.activation, order.number) == (activation, number) and not program.cancelled:
-                program.cancelled = True
-                program.kill_at = time.monotonic() + GRACE_S
-                _signal(program, signal.SIGTERM)
+            if (order.activation, order.number) == (activation, number):
+                _ask_to_end(program, Cause.CANCELLED)
 
     def wait(self, timeout_s: float) -> list[AttemptEnded]:
         """The attempts that ended, waiting for the first one no longer than the timeout."""
@@ -127,6 +135,9 @@ class Runner:
             os.close(pidfd)
             self._exited.append(self._programs.pop(pidfd))
         now = time.monotonic()
+        for program in self._programs.values():
+            if program.timeout_at is not None and now > program.timeout_at:
+                _ask_to_end(program, Cause.TIMEOUT)
         for program in (*self._programs.values(), *self._exited):
             if program.kill_at is not None and now > program.kill_at:
                 _signal(program, signal.SIGKILL)
@@ -145,19 +156,26 @@ class Runner:
         for program in (*self._programs.values(), *self._exited):
             _signal(program, signal.SIGKILL)
 
-    def _arguments(self, command: str, activity: Activity, order: Start) -> tuple[str, ...]:
-        values = activity.input.as_mapping(order.rows[0])
-        return arguments(command, {**values, **self._directories})
+    def _values(self, activity: Activity, staged: Staged) -> dict[str, str]:
+        """What the tags of the activity's texts stand for."""
+        return {**activity.input.as_mapping(staged.seen[0]), **self._directories}
 
-    def _spawn(self, command: tuple[str, ...], directory: Path) -> subprocess.Popen[bytes]:
+    def _spawn(
+        self, words: tuple[str, ...], directory: Path, activity: Activity, staged: Staged
+    ) -> subprocess.Popen[bytes]:
+        environment = self._environment
+        if activity.environment:
+            values = self._values(activity, staged)
+            wanted = {name: substitute(text, values) for name, text in activity.environment}
+            environment = {**environment, **wanted}
         with (
             (directory / workspace.STDOUT).open("ab") as stdout,
             (directory / workspace.STDERR).open("ab") as stderr,
         ):
             return subprocess.Popen(
-                command,
+                words,
                 cwd=directory,
-                env=self._environment,
+                env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,
@@ -173,14 +191,16 @@ class Runner:
         exit_code, usage = _reap(program.process)
         program.usage = _add(program.usage, usage)
         extractor = program.activity.extractor
-        if exit_code == 0 and extractor and not program.extracting and not program.cancelled:
+        if exit_code == 0 and extractor and not program.extracting and not program.ended_by_us:
             return self._extract(program, extractor)
         return self._conclude(program, exit_code)
 
     def _extract(self, program: _Program, extractor: str) -> AttemptEnded | None:
         try:
-            command = self._arguments(extractor, program.activity, program.order)
-            program.process = self._spawn(command, program.directory)
+            words = arguments(extractor, self._values(program.activity, program.staged))
+            program.process = self._spawn(
+                words, program.directory, program.activity, program.staged
+            )
         except (OSError, ValueError) as error:
             return _ended(program, Cause.NOT_STARTED, 0, note=f"the extractor: {error}")
         program.extracting = True
@@ -189,24 +209,40 @@ class Runner:
         return None
 
     def _conclude(self, program: _Program, exit_code: int) -> AttemptEnded:
-        if program.cancelled:
-            return _ended(program, Cause.CANCELLED, exit_code)
+        ended = self._verdict(program, exit_code)
+        program.staged.clean(finished=ended.cause is Cause.FINISHED)
+        return ended
+
+    def _verdict(self, program: _Program, exit_code: int) -> AttemptEnded:
+        if program.ended_by_us is not None:
+            return _ended(program, program.ended_by_us, exit_code)
         if exit_code < 0:
             return _ended(program, Cause.SIGNAL, exit_code)
         if exit_code > 0:
             return _ended(program, Cause.EXIT_CODE, exit_code)
+        directory, activity = program.directory, program.activity
         try:
-            rows = workspace.read_output(program.directory, program.activity, program.order.rows)
-        except BadOutput as error:
+            rows = workspace.read_output(directory, activity, program.staged.kept)
+            rows, files = output_files(directory, activity, rows, self._directories)
+        except (BadOutput, OSError) as error:
             return _ended(program, Cause.BAD_OUTPUT, exit_code, note=str(error))
-        return _ended(program, Cause.FINISHED, exit_code, rows=rows)
+        return _ended(program, Cause.FINISHED, exit_code, rows=rows, files=files)
+
+
+def _ask_to_end(program: _Program, cause: Cause) -> None:
+    """SIGTERM now, SIGKILL after the grace period; the first reason counts."""
+    if program.ended_by_us is None:
+        program.ended_by_us = cause
+        program.kill_at = time.monotonic() + GRACE_S
+        _signal(program, signal.SIGTERM)
 
 
 def _ended(
     program: _Program,
     cause: Cause,
     exit_code: int,
-    rows: tuple[tuple[str, ...], ...] = (),
+    rows: tuple[Row, ...] = (),
+    files: tuple[FileFound, ...] = (),
     note: str = "",
 ) -> AttemptEnded:
     tail = "" if cause is Cause.FINISHED else workspace.stderr_tail(program.directory)
@@ -222,6 +258,7 @@ def _ended(
         stderr_tail="\n".join(part for part in (tail, f"scicumulus: {note}" * bool(note)) if part),
         usage=program.usage,
         rows=rows,
+        files=files,
     )
 
 

@@ -7,8 +7,7 @@ import shutil
 from pathlib import Path
 
 from scicore.algebra.output import BadOutput, output_rows
-from scicore.algebra.relation_text import write_relation
-from scicore.model.workflow import Activity, Operator, Row
+from scicore.model.workflow import Activity, Row
 
 STDOUT = "stdout.txt"
 STDERR = "stderr.txt"
@@ -16,20 +15,12 @@ RELATION = "ERelation.txt"
 TAIL_BYTES = 4000
 
 
-def make(directory: Path, activity: Activity, rows: tuple[Row, ...]) -> None:
+def make(directory: Path) -> None:
     """A fresh workspace; what an interrupted attempt of the same number left is removed."""
     if directory.exists():
         shutil.rmtree(directory)
     directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     directory.mkdir(mode=0o700)
-    if activity.operator is Operator.REDUCE:
-        group = write_relation(activity.input.field_names, rows)
-        (directory / group_file(activity)).write_text(group, encoding="utf-8")
-
-
-def group_file(activity: Activity) -> str:
-    """The file in which REDUCE hands the tuples of a group to its program."""
-    return f"{activity.input.name}.hfrag"
 
 
 def read_output(directory: Path, activity: Activity, rows: tuple[Row, ...]) -> tuple[Row, ...]:

@@ -19,6 +19,7 @@ def estimate_runtimes(
     activities: Sequence[str],
     fleet: Fleet,
     observations: Iterable[Observation],
+    declared_s: Sequence[float | None] = (),
     prior_s: float = 1.0,
 ) -> NDArray[np.float64]:
     """The [activation, VM] matrix of expected runtimes; `activities` has one tag per activation.
@@ -28,7 +29,11 @@ def estimate_runtimes(
     1. the median of what the activity took on this VM type,
     2. the median of what it took on any type. It is not scaled by speed: a type that ran it may
        have left the fleet, and with it its speed; the first run on the new type corrects this,
-    3. `prior_s`, a guess in seconds at speed 1.0, divided by the type's speed.
+    3. what was declared for the activation, in seconds at speed 1.0, divided by the type's speed,
+    4. `prior_s` in place of it.
+
+    Where declarations differ within an activity, as in a trace, they know more than a median of
+    the whole activity: then they come first.
 
     A median, because one attempt on a stalled VM must not spoil the estimate. Observations that
     are no duration (negative, infinite, not a number) are ignored.
@@ -41,7 +46,27 @@ def estimate_runtimes(
     ).reshape(len(tags), len(fleet.vms))
     rows = np.array([tags[tag] for tag in activities], dtype=np.intp)
     estimates: NDArray[np.float64] = table[rows]
+    told = _telling(activities, declared_s, history)
+    if told:
+        speeds = np.array([vm.type.speed for vm in fleet.vms])
+        seconds = np.array([declared_s[index] for index in told], dtype=np.float64)
+        estimates[told] = seconds[:, None] / speeds[None, :]
     return estimates
+
+
+def _telling(
+    activities: Sequence[str], declared_s: Sequence[float | None], history: _History
+) -> list[int]:
+    """The activations whose declared runtime is better than what history says."""
+    different: defaultdict[str, set[float]] = defaultdict(set)
+    for tag, seconds in zip(activities, declared_s, strict=False):
+        if seconds is not None:
+            different[tag].add(seconds)
+    return [
+        index
+        for index, (tag, seconds) in enumerate(zip(activities, declared_s, strict=False))
+        if seconds is not None and (len(different[tag]) > 1 or tag not in history.by_activity_s)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

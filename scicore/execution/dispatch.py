@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from scicore.model.plan import Plan
 
 UNFORESEEN = 1 << 62  # position of what is not in the plan: after everything that is
+MASTER = "master"  # where queries run: no VM of the fleet, and always there
 
 
 @dataclass(slots=True)
@@ -22,12 +23,18 @@ class _Lane:
     slots: int
     joined: bool = False
     lost: bool = False
-    waiting: list[tuple[int, int]] = field(default_factory=list)  # heap of (position, activation)
-    running: set[int] = field(default_factory=set)
+    waiting: list[tuple[int, int, int]] = field(default_factory=list)
+    """A heap of (position, activation, cpus)."""
+    withdrawn: set[int] = field(default_factory=set)  # still in the heap, but not wanted any more
+    running: dict[int, int] = field(default_factory=dict)  # activation → cpus
 
     @property
     def load(self) -> float:
         return (len(self.waiting) + len(self.running)) / self.slots
+
+    @property
+    def free(self) -> int:
+        return self.slots - sum(self.running.values())
 
 
 class Dispatcher:
@@ -37,10 +44,12 @@ class Dispatcher:
             for position, assignment in enumerate(plan.assignments)
         }
         self._lanes = {vm.id: _Lane(vm.type.slots) for vm in plan.fleet.vms}
+        self._master = _Lane(slots=1, joined=True)
 
     @property
     def vms(self) -> tuple[str, ...]:
-        return tuple(self._lanes)
+        """Everyone that takes work, the master included."""
+        return (*self._lanes, MASTER)
 
     def foresees(self, name: str) -> bool:
         return name in self._planned
@@ -52,8 +61,9 @@ class Dispatcher:
     def lose(self, vm: str) -> tuple[list[int], list[int]]:
         """Take the VM out; return what waited for it and what ran on it."""
         lane = self._lanes[vm]
-        waiting = [activation for _, activation in sorted(lane.waiting)]
+        waiting = [id for _, id, _ in sorted(lane.waiting) if id not in lane.withdrawn]
         running = sorted(lane.running)
+        lane.withdrawn.clear()
         lane.joined, lane.lost = False, True
         lane.waiting.clear()
         lane.running.clear()
@@ -66,33 +76,60 @@ class Dispatcher:
     def anyone_left(self) -> bool:
         return any(not lane.lost for lane in self._lanes.values())
 
-    def put(self, activation: int, name: str) -> str:
-        """Let the activation wait for its VM; return which. With no VM left, for one to return."""
+    def put(self, activation: int, name: str, cpus: int = 1) -> str:
+        """Let the activation wait for its VM; return which. With no VM left, for one to return.
+
+        Who asks for more than the largest VM left has gets all of it: waiting helps nobody.
+        """
+        left = {vm: lane for vm, lane in self._lanes.items() if not lane.lost} or self._lanes
+        cpus = min(cpus, max(lane.slots for lane in left.values()))
         position, vm = self._planned.get(name, (UNFORESEEN, ""))
-        if not vm or self._lanes[vm].lost:
-            left = [vm for vm, lane in self._lanes.items() if not lane.lost]
-            vm = min(left or self._lanes, key=lambda vm: self._lanes[vm].load)
-        heapq.heappush(self._lanes[vm].waiting, (position, activation))
+        if vm not in left or left[vm].slots < cpus:
+            fits = [vm for vm, lane in left.items() if lane.slots >= cpus]
+            vm = min(fits, key=lambda vm: left[vm].load)
+        heapq.heappush(self._lanes[vm].waiting, (position, activation, cpus))
         return vm
 
+    def put_on_master(self, activation: int) -> str:
+        heapq.heappush(self._master.waiting, (UNFORESEEN, activation, 1))
+        return MASTER
+
+    def withdraw(self, vm: str, activation: int) -> None:
+        """It waits no longer. Taken out of the heap when its turn comes."""
+        self._lane(vm).withdrawn.add(activation)
+
     def take(self, vm: str) -> Iterator[int]:
-        """What the VM can start now, in plan order, until its slots are full."""
-        lane = self._lanes[vm]
-        while lane.joined and lane.waiting and len(lane.running) < lane.slots:
-            _, activation = heapq.heappop(lane.waiting)
-            lane.running.add(activation)
-            yield activation
+        """What the VM can start now, strictly in plan order, until its slots are full."""
+        lane = self._lane(vm)
+        while lane.joined and lane.waiting:
+            _, activation, cpus = lane.waiting[0]
+            if activation in lane.withdrawn:
+                heapq.heappop(lane.waiting)
+                lane.withdrawn.discard(activation)
+            elif cpus <= lane.free:
+                heapq.heappop(lane.waiting)
+                lane.running[activation] = cpus
+                yield activation
+            else:
+                return
 
     def release(self, vm: str, activation: int) -> None:
-        self._lanes[vm].running.discard(activation)
+        self._lane(vm).running.pop(activation, None)
+
+    def _lane(self, vm: str) -> _Lane:
+        return self._master if vm == MASTER else self._lanes[vm]
+
+    def _all(self) -> Iterator[tuple[str, _Lane]]:
+        yield from self._lanes.items()
+        yield MASTER, self._master
 
     def waiting(self) -> dict[str, set[int]]:
-        return {vm: {id for _, id in lane.waiting} for vm, lane in self._lanes.items()}
+        return {vm: {id for _, id, _ in lane.waiting} - lane.withdrawn for vm, lane in self._all()}
 
     def running(self) -> dict[str, set[int]]:
-        return {vm: set(lane.running) for vm, lane in self._lanes.items()}
+        return {vm: set(lane.running) for vm, lane in self._all()}
 
     def check(self) -> None:
-        for vm, lane in self._lanes.items():
-            assert len(lane.running) <= lane.slots, f"{vm} is over-committed"
+        for vm, lane in self._all():
+            assert lane.free >= 0, f"{vm} is over-committed"
             assert lane.joined or not lane.running, f"{vm} runs work before it joined"

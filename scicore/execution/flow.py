@@ -1,8 +1,9 @@
 """Dataflow: a tuple that appears becomes an activation of every activity that consumes it.
 
-MAP, SPLIT_MAP and FILTER take a tuple as soon as it is there. REDUCE waits until no more tuples
-of its input can come, then takes them group by group. What a failed activation would have fed
-is created as blocked, so that nothing is left out of the books.
+MAP, SPLIT_MAP and FILTER take a tuple as soon as it is there. REDUCE and queries wait until no
+more tuples of their inputs can come; REDUCE takes them group by group, a query all at once. What
+a failed activation would have fed is created as blocked, so that nothing is left out of the
+books; what a cancelled one would have fed does not exist.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from scicore.execution.edges import Edges
 from scicore.model.activation import Activation, DataTuple, Path, activation_key
-from scicore.model.workflow import Activity, Operator, Row, Workflow
+from scicore.model.workflow import QUERIES, Activity, Operator, Row, Workflow
 
 Group = tuple[str, ...]  # the operand values that a group's tuples share
+GATHERING = QUERIES | {Operator.REDUCE}  # operators that wait for all tuples of their inputs
 
 
 @dataclass(slots=True)
@@ -23,6 +26,11 @@ class Growth:
     tuples: list[tuple[DataTuple, int | None]] = field(default_factory=list)  # with their maker
     ready: list[Activation] = field(default_factory=list)
     blocked: list[tuple[Activation, int]] = field(default_factory=list)  # with the failed one
+    # With explicit edges: activations that appear locked, and what becomes of them later.
+    locked: list[Activation] = field(default_factory=list)
+    unlocked: list[int] = field(default_factory=list)
+    blocked_later: list[tuple[int, int]] = field(default_factory=list)  # with the failed one
+    cancelled_later: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -33,7 +41,8 @@ class _Progress:
     open: int = 0  # its activations that have not ended
     fed: bool = False  # no more tuples of its input can come
     done: bool = False
-    groups: dict[Group, list[DataTuple]] = field(default_factory=dict)  # REDUCE only
+    closed: bool = False  # what gathers has been given its tuples
+    groups: dict[Group, list[DataTuple]] = field(default_factory=dict)  # of what gathers
     poisoned: dict[Group, int] = field(default_factory=dict)  # groups that a failure cut short
     poisoned_by: int | None = None  # a failure that may belong to any group
 
@@ -41,14 +50,12 @@ class _Progress:
 class Flow:
     def __init__(self, workflow: Workflow) -> None:
         self._workflow = workflow
-        self._progress = {
-            activity.tag: _Progress(activity, fed=activity.producer is None)
-            for activity in workflow.activities
-        }
+        self._progress = {activity.tag: _Progress(activity) for activity in workflow.activities}
         self._consumers = {
             activity.tag: workflow.consumers(activity.tag, activity.output.name)
             for activity in workflow.activities
         }
+        self._edges = Edges()
         self._tuples = 0
         self._activations = 0
 
@@ -64,6 +71,9 @@ class Flow:
             consumers = self._workflow.consumers(None, dataset.relation.name)
             for line, row in enumerate(dataset.rows, start=1):
                 self._add_tuple(growth, dataset.relation.name, (line,), row, None, consumers)
+        free, locked = self._edges.connect()
+        growth.ready.extend(free)
+        growth.locked.extend(locked)
         self._settle(growth)
         return growth
 
@@ -72,9 +82,9 @@ class Flow:
         progress = self._progress[activation.activity]
         progress.open -= 1
         activity = progress.activity
+        several = activity.operator is Operator.SPLIT_MAP or activity.operator in QUERIES
         for number, row in enumerate(rows, start=1):
-            splits = activity.operator is Operator.SPLIT_MAP
-            path = (*activation.path, number) if splits else activation.path
+            path = (*activation.path, number) if several else activation.path
             self._add_tuple(
                 growth,
                 activity.output.name,
@@ -83,6 +93,7 @@ class Flow:
                 activation.id,
                 self._consumers[activity.tag],
             )
+        growth.unlocked.extend(self._edges.finished(activation.id))
         self._settle(growth)
         return growth
 
@@ -92,6 +103,22 @@ class Flow:
         progress.open -= 1
         known = _carried(progress.activity, activation.inputs)
         self._block_consumers(growth, progress.activity, activation.path, known, activation.id)
+        for child in self._edges.gone(activation.id):
+            below = self._progress[child.activity]
+            below.open -= 1
+            growth.blocked_later.append((child.id, activation.id))
+            known = _carried(below.activity, child.inputs)
+            self._block_consumers(growth, below.activity, child.path, known, activation.id)
+        self._settle(growth)
+        return growth
+
+    def cancelled(self, activation: Activation) -> Growth:
+        """It gives no tuples, and nothing misses them; only who named it as parent goes too."""
+        growth = Growth()
+        self._progress[activation.activity].open -= 1
+        for child in self._edges.gone(activation.id):
+            self._progress[child.activity].open -= 1
+            growth.cancelled_later.append(child.id)
         self._settle(growth)
         return growth
 
@@ -108,12 +135,18 @@ class Flow:
         data = DataTuple(self._tuples, relation, path, row)
         growth.tuples.append((data, maker))
         for consumer in consumers:
-            if consumer.operator is Operator.REDUCE:
-                groups = self._progress[consumer.tag].groups
-                groups.setdefault(_group(consumer, row), []).append(data)
+            progress = self._progress[consumer.tag]
+            if consumer.operator in GATHERING:
+                progress.groups.setdefault(_group(consumer, row), []).append(data)
+                continue
+            progress.open += 1
+            activation = self._activation(consumer, path, (data,))
+            if consumer.parents_field:
+                values = consumer.input.as_mapping(row)
+                parents = tuple(values[consumer.parents_field].split())
+                self._edges.add(activation, values[consumer.id_field], parents)
             else:
-                self._progress[consumer.tag].open += 1
-                growth.ready.append(self._activation(consumer, path, (data,)))
+                growth.ready.append(activation)
 
     def _activation(
         self, activity: Activity, path: Path, inputs: tuple[DataTuple, ...]
@@ -127,7 +160,7 @@ class Flow:
     ) -> None:
         """Everything downstream of a tuple that will never come."""
         for consumer in self._consumers[activity.tag]:
-            if consumer.operator is Operator.REDUCE:
+            if consumer.operator in GATHERING:
                 self._poison(consumer, known, cause)
                 continue
             growth.blocked.append((self._activation(consumer, path, ()), cause))
@@ -142,7 +175,7 @@ class Flow:
         """
         progress = self._progress[reduce.tag]
         operand = [name.upper() for name in reduce.operand]
-        if all(name in known for name in operand):
+        if operand and all(name in known for name in operand):
             progress.poisoned.setdefault(tuple(known[name] for name in operand), cause)
         elif progress.poisoned_by is None:
             progress.poisoned_by = cause
@@ -152,10 +185,12 @@ class Flow:
         for progress in self._progress.values():  # producers stand before their consumers
             if progress.done:
                 continue
-            producer = progress.activity.producer
-            if not progress.fed and producer and self._progress[producer].done:
-                progress.fed = True
-            if progress.fed and progress.activity.operator is Operator.REDUCE:
+            progress.fed = progress.fed or all(
+                source.producer is None or self._progress[source.producer].done
+                for source in progress.activity.sources
+            )
+            if progress.fed and progress.activity.operator in GATHERING and not progress.closed:
+                progress.closed = True
                 self._close_groups(growth, progress)
             progress.done = progress.fed and progress.open == 0
 
@@ -178,14 +213,16 @@ class Flow:
 def _ranked(progress: _Progress) -> Iterator[tuple[Group, tuple[DataTuple, ...]]]:
     """Groups in the order of their operand values, tuples in the order of their paths."""
     groups: set[Group] = {*progress.groups, *progress.poisoned}
-    if not groups and progress.poisoned_by is not None:
-        groups = {()}
+    if not groups and (progress.poisoned_by is not None or progress.activity.operator in QUERIES):
+        groups = {()}  # a query runs over empty relations, too
     for group in sorted(groups):
         tuples = progress.groups.get(group, ())
-        yield group, tuple(sorted(tuples, key=lambda data: data.path))
+        yield group, tuple(sorted(tuples, key=lambda data: (data.relation, data.path)))
 
 
 def _group(reduce: Activity, row: Row) -> Group:
+    if not reduce.operand:
+        return ()
     values = {name.upper(): value for name, value in reduce.input.as_mapping(row).items()}
     return tuple(values[name.upper()] for name in reduce.operand)
 
@@ -196,7 +233,7 @@ def _names(activity: Activity) -> frozenset[str]:
 
 def _carried(activity: Activity, inputs: tuple[DataTuple, ...]) -> dict[str, str]:
     """Values that a failed activation's output would have taken over from its input."""
-    if not inputs:
+    if not inputs or activity.operator in QUERIES:
         return {}
     values = activity.input.as_mapping(inputs[0].row)
     operand = {name.upper() for name in activity.operand}

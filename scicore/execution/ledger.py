@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from scicore.model.activation import Activation, ActivationState
@@ -13,14 +13,16 @@ RUNNING = ActivationState.RUNNING
 FINISHED = ActivationState.FINISHED
 FAILED = ActivationState.FAILED
 BLOCKED = ActivationState.BLOCKED
+CANCELLED = ActivationState.CANCELLED
 
 TRANSITIONS: Mapping[ActivationState, frozenset[ActivationState]] = {
-    LOCKED: frozenset({READY, BLOCKED}),
-    READY: frozenset({RUNNING}),
-    RUNNING: frozenset({READY, FINISHED, FAILED}),  # back to ready: another attempt
+    LOCKED: frozenset({READY, BLOCKED, CANCELLED}),
+    READY: frozenset({RUNNING, CANCELLED}),
+    RUNNING: frozenset({READY, FINISHED, FAILED, CANCELLED}),  # back to ready: another attempt
     FINISHED: frozenset(),
     FAILED: frozenset(),
     BLOCKED: frozenset(),
+    CANCELLED: frozenset(),
 }
 
 
@@ -36,6 +38,7 @@ class Entry:
     attempts: int = 0  # number of the latest attempt
     started_at: float = 0.0  # of the latest attempt
     failures: int = 0  # attempts that count against max_failure
+    cancelled: bool = False  # the user no longer wants it; its attempt is being ended
     story: list[ActivationState] = field(default_factory=lambda: [LOCKED])
 
 
@@ -49,6 +52,9 @@ class Ledger:
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    def entries(self) -> Iterable[Entry]:
+        return self._entries.values()
 
     def create(self, activation: Activation) -> Entry:
         assert activation.id not in self._entries, f"activation {activation.id} exists already"

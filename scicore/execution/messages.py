@@ -19,6 +19,16 @@ class Usage(Struct, frozen=True):
     written_bytes: int = 0
 
 
+class FileFound(Struct, frozen=True):
+    """A file that an output tuple names, as the slave found it."""
+
+    row: int  # index into the attempt's rows
+    field: str
+    path: str  # absolute
+    size_bytes: int
+    sha256: str  # hexadecimal
+
+
 class AttemptEnded(Struct, frozen=True, tag=True):
     """How one try of an activation went, as its slave saw it."""
 
@@ -33,6 +43,7 @@ class AttemptEnded(Struct, frozen=True, tag=True):
     stderr_tail: str = ""
     usage: Usage = Usage()
     rows: tuple[Row, ...] = ()  # output tuples, in the order of the output relation's fields
+    files: tuple[FileFound, ...] = ()
 
 
 # --- events: what happens to a run -------------------------------------------------------------
@@ -69,7 +80,25 @@ class StopRequested(Struct, frozen=True, tag=True):
     at: float
 
 
-Event = RunStarted | VmJoined | WorkRequested | VmLost | StopRequested
+class Condition(Struct, frozen=True):
+    """A test of a tuple's field; numbers compare as numbers, anything else as text."""
+
+    field: str
+    operator: str  # = != < <= > >=
+    value: str
+
+
+class Steered(Struct, frozen=True, tag=True):
+    """The user intervenes in a run, from outside."""
+
+    at: float
+    number: int  # of the request, within the run
+    action: str  # cancel, pause, resume
+    activity: str = ""  # cancel only this one's activations
+    conditions: tuple[Condition, ...] = ()  # cancel only what consumes a tuple that meets all
+
+
+Event = RunStarted | VmJoined | WorkRequested | VmLost | StopRequested | Steered
 
 
 # --- instructions: what a slave is told ----------------------------------------------------------
@@ -110,6 +139,16 @@ class TupleGenerated(Struct, frozen=True, tag=True):
     activation: int | None  # None = it came from a dataset
 
 
+class FileRecorded(Struct, frozen=True, tag=True):
+    """A file that a tuple's field names."""
+
+    tuple: int  # id
+    field: str
+    path: str
+    size_bytes: int
+    sha256: str
+
+
 class ActivationCreated(Struct, frozen=True, tag=True):
     at: float
     id: int
@@ -130,6 +169,7 @@ class ActivationMoved(Struct, frozen=True, tag=True):
     id: int
     state: ActivationState
     vm: str | None
+    blocked_by: int | None = None
 
 
 class AttemptStarted(Struct, frozen=True, tag=True):
@@ -146,6 +186,21 @@ class VmChanged(Struct, frozen=True, tag=True):
     host: str
 
 
+class SteeringHandled(Struct, frozen=True, tag=True):
+    """What became of a user's intervention."""
+
+    at: float
+    number: int
+    outcome: str
+
+
+class RunMoved(Struct, frozen=True, tag=True):
+    """The run is paused, or goes on."""
+
+    at: float
+    state: RunState
+
+
 class RunEnded(Struct, frozen=True, tag=True):
     at: float
     state: RunState
@@ -153,10 +208,13 @@ class RunEnded(Struct, frozen=True, tag=True):
 
 Fact = (
     TupleGenerated
+    | FileRecorded
     | ActivationCreated
     | ActivationMoved
     | AttemptStarted
     | AttemptEnded
     | VmChanged
+    | SteeringHandled
+    | RunMoved
     | RunEnded
 )

@@ -24,11 +24,13 @@ class ActivationState(StrEnum):
     FINISHED = "finished"
     FAILED = "failed"  # its attempts are used up
     BLOCKED = "blocked"  # a parent failed
+    CANCELLED = "cancelled"  # by the user; what it would have fed does not exist
 
 
 class RunState(StrEnum):
     PREPARED = "prepared"  # stored, not started
     RUNNING = "running"
+    PAUSED = "paused"  # by the user: nothing new is started
     FINISHED = "finished"  # every activation finished
     FAILED = "failed"  # it ran to its end, but some activations failed or are blocked
     STOPPED = "stopped"  # by the user
@@ -42,6 +44,7 @@ class Cause(StrEnum):
     EXIT_CODE = "exit code"
     SIGNAL = "signal"
     NOT_STARTED = "not started"  # the program or its workspace could not be set up
+    TIMEOUT = "timeout"
     BAD_OUTPUT = "bad output"  # ERelation.txt missing or malformed
     CANCELLED = "cancelled"
     LOST_VM = "lost vm"

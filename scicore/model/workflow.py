@@ -102,6 +102,11 @@ class Activity:
     id_field: str = ""  # field whose value names the activation in the whole workflow
     parents_field: str = ""  # field with the names of the parents, separated by blanks
 
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Every relation that it reads; only MR_QUERY has more than one."""
+        return (Source(self.input, self.producer, self.alias), *self.also_reads)
+
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
@@ -140,5 +145,8 @@ class Workflow:
         return tuple(
             activity
             for activity in self.activities
-            if activity.producer == producer and activity.input.name == relation
+            if any(
+                source.producer == producer and source.relation.name == relation
+                for source in activity.sources
+            )
         )

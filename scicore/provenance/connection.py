@@ -13,7 +13,8 @@ import psycopg
 import sqlalchemy
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import Conninfo
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine, event, text
+from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import SQLAlchemyError
 
 from scicore.errors import DatabaseError
@@ -24,6 +25,10 @@ DATABASE_URL = "SCICUMULUS_DATABASE_URL"
 _LIBPQ = ("PGHOST", "PGHOSTADDR", "PGSERVICE", "PGDATABASE")
 _MIGRATION_LOCK = 0x5C1C_0001
 _CONNECT_TIMEOUT_S = 10
+_PASSWORD = re.compile(  # also where the user forgot to encode a special character
+    r"(?P<user>://[^:/@]*:)(?P<secret>[^/]*|[^@?]*)(?=@)"
+    r"|(?P<word>password\s*=\s*)(?P<quoted>'(?:\\.|[^'\\])*'?|[^&\s]*)"
+)
 
 
 def sql_directory() -> Path:
@@ -41,7 +46,7 @@ class Database:
 
 def connect(chosen: str | None = None) -> Database:
     """Reach the database that the user means, with its schema up to date."""
-    url = find(chosen)
+    url = re.sub(r"^postgresql\+psycopg://", "postgresql://", find(chosen))
     return Database(url, _open(url))
 
 
@@ -54,31 +59,50 @@ def find(chosen: str | None = None) -> str:
     return EmbeddedServer(default_directory()).start()
 
 
-def redacted(url: str) -> str:
-    """The URL without its password, for messages."""
-    url = re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", url)
-    return re.sub(r"(password=)[^&\s]*", r"\1***", url)
+def redacted(text: str, url: str = "") -> str:
+    """The text, for messages, without any password in it and without the URL's own."""
+    for match in _PASSWORD.finditer(url):
+        for piece in re.split("[@/]", match["secret"] or match["quoted"] or ""):
+            if len(piece) > 3:  # libpq quotes what it could not understand
+                text = text.replace(piece, "***")
+    return _PASSWORD.sub(lambda match: f"{match['user'] or match['word']}***", text)
 
 
 def _open(url: str) -> Engine:
     """Connect once to be sure, and migrate the schema if it is older than this program."""
-    dsn = re.sub(r"^postgresql\+psycopg://", "postgresql://", url)
     engine = sqlalchemy.create_engine(
         "postgresql+psycopg://",
-        creator=lambda: psycopg.connect(dsn, connect_timeout=_CONNECT_TIMEOUT_S),
+        creator=lambda: psycopg.connect(url, connect_timeout=_CONNECT_TIMEOUT_S),
         pool_pre_ping=True,
     )
     try:
         with engine.begin() as connection:
             _ensure_schema(connection, url)
-    except (SQLAlchemyError, psycopg.Error) as error:
-        reason = str(getattr(error, "orig", None) or error).strip()
-        raise DatabaseError(
-            f"the provenance database {redacted(url)} cannot be used: {reason}",
-            "check --database-url, SCICUMULUS_DATABASE_URL or the PG* variables; "
-            "without any of them an embedded server is used",
-        ) from error
+    except BaseException as error:
+        engine.dispose()
+        if isinstance(error, SQLAlchemyError | psycopg.Error | UnicodeError):  # %C4 is no UTF-8
+            raise _unusable(url, error) from error
+        raise
+
+    @event.listens_for(engine, "handle_error")
+    def explain_loss(context: ExceptionContext) -> None:
+        error = context.original_exception
+        lost = isinstance(error, Exception) and (
+            context.is_disconnect or context.connection is None
+        )
+        if lost and not context.is_pre_ping:  # after a ping the pool connects anew
+            raise _unusable(url, error) from error
+
     return engine
+
+
+def _unusable(url: str, error: BaseException) -> DatabaseError:
+    reason = redacted(str(getattr(error, "orig", None) or error).strip(), url)
+    return DatabaseError(
+        f"the provenance database {redacted(url)} cannot be used: {reason}",
+        "check --database-url, SCICUMULUS_DATABASE_URL or the PG* variables; "
+        "without any of them an embedded server is used",
+    )
 
 
 def libpq_environment(url: str) -> dict[str, str]:

@@ -156,3 +156,29 @@ def observations(connection: Connection, workflow_tag: str, limit: int = 100) ->
         {"tag": workflow_tag, "limit": limit},
     )
     return [Observation(tag, vm_type, float(runtime_s)) for tag, vm_type, runtime_s in rows]
+
+
+def fan_outs(connection: Connection, workflow_tag: str) -> dict[str, int]:
+    """How many tuples an activation gave on average, for activities that give several: from the
+    latest run that came to its end."""
+    rows = connection.execute(
+        text(
+            """
+            WITH latest AS (
+                SELECT max(run_id) AS run_id FROM run JOIN workflow USING (workflow_id)
+                WHERE tag = :tag AND run.state = 'finished'
+            )
+            SELECT activity.tag, count(tuple_id)::float / count(DISTINCT activation_id) AS fan_out
+            FROM latest
+            JOIN activation USING (run_id)
+            JOIN activity USING (activity_id)
+            LEFT JOIN tuple ON tuple.run_id = activation.run_id
+                           AND tuple.generated_by = activation.activation_id
+            WHERE activity.operator IN ('SPLIT_MAP', 'SR_QUERY', 'MR_QUERY')
+              AND activation.state = 'finished'
+            GROUP BY activity.tag
+            """
+        ),
+        {"tag": workflow_tag},
+    )
+    return {tag: round(fan_out) for tag, fan_out in rows}

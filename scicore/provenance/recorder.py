@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from queue import Empty, SimpleQueue
-from typing import Any
 
-from sqlalchemy import Connection, Engine, Table, and_, bindparam, insert, update
+import msgspec
+from sqlalchemy import Connection, Engine, select
 
 from scicore.errors import DatabaseError
 from scicore.execution.messages import (
@@ -18,71 +18,34 @@ from scicore.execution.messages import (
     AttemptEnded,
     AttemptStarted,
     Fact,
+    FileRecorded,
     RunEnded,
+    RunMoved,
+    SteeringHandled,
     TupleGenerated,
     VmChanged,
 )
 from scicore.model.activation import ActivationState
 from scicore.model.workflow import Relation
 from scicore.provenance import tables
-from scicore.provenance.store import StoredRun, activity_ids_of, relation_ids_of
+from scicore.provenance.sheet import Row, Sheet
+from scicore.provenance.store import StoredRun, activity_ids_of, file_row, relation_ids_of
 
 GATHER_S = 0.02  # how long a batch waits for company
 BATCH = 2000  # facts at most in one transaction
 
-_OVER = frozenset({ActivationState.FINISHED, ActivationState.FAILED, ActivationState.BLOCKED})
-
-Row = dict[str, Any]
-Key = tuple[object, ...]
+_OVER = frozenset(
+    {
+        ActivationState.FINISHED,
+        ActivationState.FAILED,
+        ActivationState.BLOCKED,
+        ActivationState.CANCELLED,
+    }
+)
 
 
 def _time(at: float) -> datetime:
     return datetime.fromtimestamp(at, UTC)
-
-
-class _Sheet:
-    """The pending rows of one table: new ones, and changes to rows written earlier.
-
-    A change to a row that is itself still pending goes into that row, so an activation that is
-    created, started and finished within one batch costs one insert.
-    """
-
-    def __init__(self, table: Table) -> None:
-        self.table = table
-        self.keys = [column.name for column in table.primary_key.columns]
-        self.new: dict[Key, Row] = {}
-        self.changed: dict[Key, Row] = {}
-
-    def insert(self, row: Row) -> None:
-        self.new[tuple(row[key] for key in self.keys)] = row
-
-    def change(self, key: Key, values: Row) -> None:
-        if key in self.new:
-            self.new[key].update(values)
-        else:
-            self.changed.setdefault(key, {}).update(values)
-
-    def write(self, connection: Connection) -> None:
-        for rows in _alike(self.new.values()):
-            connection.execute(insert(self.table), rows)
-        condition = and_(*(self.table.c[key] == bindparam(f"key_{key}") for key in self.keys))
-        changed = (
-            {**{f"key_{name}": part for name, part in zip(self.keys, key, strict=True)}, **values}
-            for key, values in self.changed.items()
-        )
-        for rows in _alike(changed):
-            columns: dict[str, Any] = {
-                name: bindparam(name) for name in rows[0] if not name.startswith("key_")
-            }
-            connection.execute(update(self.table).where(condition).values(columns), rows)
-
-
-def _alike(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Rows with the same columns together: each list is one statement."""
-    by_columns: dict[tuple[str, ...], list[Row]] = {}
-    for row in rows:
-        by_columns.setdefault(tuple(sorted(row)), []).append(row)
-    yield from by_columns.values()
 
 
 class _Batch:
@@ -91,36 +54,43 @@ class _Batch:
     def __init__(self, run: StoredRun, ids: _Ids) -> None:
         self._run = run
         self._ids = ids
-        self._runs = _Sheet(tables.run)
-        self._vms = _Sheet(tables.vm)
-        self._tuples = _Sheet(tables.tuple_)
-        self._activations = _Sheet(tables.activation)
-        self._used = _Sheet(tables.used)
-        self._attempts = _Sheet(tables.attempt)
+        self._runs = Sheet(tables.run)
+        self._vms = Sheet(tables.vm)
+        self._tuples = Sheet(tables.tuple_)
+        self._files = Sheet(tables.file)
+        self._activations = Sheet(tables.activation)
+        self._used = Sheet(tables.used)
+        self._attempts = Sheet(tables.attempt)
+        self._steering = Sheet(tables.steering)
 
     def add(self, fact: Fact) -> None:
         run_id = self._run.id
         match fact:
             case TupleGenerated():
                 self._add_tuple(fact)
+            case FileRecorded():
+                self._files.insert(file_row(run_id, fact))
             case ActivationCreated():
                 self._add_activation(fact)
             case ActivationMoved(id=id, state=state, vm=vm, at=at):
                 ended_at = _time(at) if state in _OVER else None
-                self._activations.change(
-                    (run_id, id), {"state": state, "vm": vm, "ended_at": ended_at}
-                )
-            case AttemptStarted(activation=activation, number=number, vm=vm, at=at):
-                row = {"vm": vm, "started_at": _time(at)}
-                self._attempts.insert(
-                    {"run_id": run_id, "activation_id": activation, "number": number, **row}
-                )
+                change: Row = {"state": state, "vm": vm, "ended_at": ended_at}
+                if fact.blocked_by is not None:
+                    change["blocked_by"] = fact.blocked_by
+                self._activations.change((run_id, id), change)
+            case RunMoved(state=state):
+                self._runs.change((run_id,), {"state": state})
+            case AttemptStarted():
+                self._add_attempt(fact)
             case AttemptEnded():
                 self._attempts.change((run_id, fact.activation, fact.number), _attempt(fact))
             case VmChanged(vm=vm, state=state, host=host, at=at):
                 moment = "joined_at" if state == "joined" else "left_at"
                 known = {"host": host} if host else {}
                 self._vms.change((run_id, vm), {"state": state, moment: _time(at), **known})
+            case SteeringHandled(number=number, outcome=outcome, at=at):
+                handled = {"handled_at": _time(at), "outcome": outcome}
+                self._steering.change((run_id, number), handled)
             case RunEnded(state=state, at=at):
                 self._runs.change((run_id,), {"state": state, "ended_at": _time(at)})
 
@@ -134,17 +104,19 @@ class _Batch:
                 "tuple_id": fact.id,
                 "relation_id": self._ids.relation_ids[fact.relation],
                 "path": ".".join(map(str, fact.path)),
-                "values": relation.as_mapping(fact.row),
+                "values": msgspec.json.encode(relation.as_mapping(fact.row)).decode(),
                 "generated_by": fact.activation,
             }
         )
 
     def _add_activation(self, fact: ActivationCreated) -> None:
+        activity_id = self._ids.activity_ids[fact.activity]
+        self._ids.activity_of[fact.id] = activity_id
         self._activations.insert(
             {
                 "run_id": self._run.id,
                 "activation_id": fact.id,
-                "activity_id": self._ids.activity_ids[fact.activity],
+                "activity_id": activity_id,
                 "name": fact.name,
                 "key": fact.key,
                 "state": fact.state,
@@ -160,15 +132,33 @@ class _Batch:
                 {"run_id": self._run.id, "activation_id": fact.id, "tuple_id": tuple_id}
             )
 
+    def _add_attempt(self, fact: AttemptStarted) -> None:
+        self._attempts.insert(
+            {
+                "run_id": self._run.id,
+                "activation_id": fact.activation,
+                "number": fact.number,
+                "activity_id": self._ids.activity_of[fact.activation],
+                "vm": fact.vm,
+                "started_at": _time(fact.at),
+            }
+        )
+        self._activations.change(
+            (self._run.id, fact.activation),
+            {"state": ActivationState.RUNNING, "vm": fact.vm, "attempts": fact.number},
+        )
+
     def write(self, engine: Engine) -> None:
         """One transaction, parents before children."""
         with engine.begin() as connection:
             for sheet in (
                 self._tuples,
+                self._files,
                 self._activations,
                 self._used,
                 self._attempts,
                 self._vms,
+                self._steering,
                 self._runs,
             ):
                 sheet.write(connection)
@@ -199,6 +189,11 @@ class _Ids:
         self.relations: Mapping[str, Relation] = {
             relation.name: relation for relation in run.workflow.relations
         }
+        known = select(tables.activation.c.activation_id, tables.activation.c.activity_id)
+        self.activity_of: dict[int, int] = {  # activation → its activity
+            row[0]: row[1]
+            for row in connection.execute(known.where(tables.activation.c.run_id == run.id))
+        }
 
 
 class DatabaseRecorder:
@@ -209,19 +204,30 @@ class DatabaseRecorder:
             self._ids = _Ids(connection, run)
         self._queue: SimpleQueue[list[Fact] | None] = SimpleQueue()
         self._error: Exception | None = None
+        self._queued = self._written = 0  # facts so far
+        self._progress = threading.Condition()
         self._thread = threading.Thread(target=self._write_batches, name="recorder", daemon=True)
         self._thread.start()
 
     def record(self, facts: Iterable[Fact]) -> None:
         """Queue the facts. Raises if the writer has failed: then nothing more can be promised."""
         if self._error is not None:
+            reason = getattr(self._error, "orig", None) or self._error
             raise DatabaseError(
-                f"provenance cannot be recorded: {self._error}",
+                f"provenance cannot be recorded: {reason}",
                 "see whether PostgreSQL is running (`scicumulus doctor`) and has disk space",
             ) from self._error
         batch = list(facts)
         if batch:
+            self._queued += len(batch)
             self._queue.put(batch)
+
+    def flush(self) -> None:
+        """Wait, in another thread than the master's, until all facts so far are written."""
+        wanted = self._queued
+        with self._progress:
+            self._progress.wait_for(lambda: self._written >= wanted or self._error is not None)
+        self.record(())
 
     def close(self) -> None:
         """Everything recorded so far is in the database when this returns."""
@@ -239,8 +245,13 @@ class DatabaseRecorder:
                     for fact in facts:
                         batch.add(fact)
                     batch.write(self._engine)
+                    with self._progress:
+                        self._written += len(facts)
+                        self._progress.notify_all()
         except Exception as error:  # told to the master by its next record()
-            self._error = error
+            with self._progress:
+                self._error = error
+                self._progress.notify_all()
 
     def _gather(self) -> tuple[list[Fact], bool]:
         """The next batch, and whether more will come."""

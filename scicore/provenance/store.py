@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import hashlib
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,11 +14,13 @@ from sqlalchemy import Column, Connection, Engine, RowMapping, func, insert, sel
 
 import scicore
 from scicore.errors import UsageError
+from scicore.execution.messages import FileRecorded
 from scicore.model.activation import RunState
 from scicore.model.cloud import Fleet
 from scicore.model.plan import Assignment, Plan
-from scicore.model.workflow import Dataset, Relation, Workflow
-from scicore.provenance import tables
+from scicore.model.workflow import Activity, Dataset, Relation, Workflow
+from scicore.provenance import relation_views, tables
+from scicore.provenance.sheet import copy_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +61,52 @@ def save_workflow(connection: Connection, workflow: Workflow, source: str) -> in
         relation.name: _save_relation(connection, workflow_id, relation)
         for relation in workflow.relations
     }
-    rows = [
-        {
-            "workflow_id": workflow_id,
-            "position": position,
-            "tag": activity.tag,
-            "operator": activity.operator,
-            "command": activity.command,
-            "extractor": activity.extractor,
-            "operand": list(activity.operand),
-            "input_relation_id": relation_ids[activity.input.name],
-            "output_relation_id": relation_ids[activity.output.name],
-        }
-        for position, activity in enumerate(workflow.activities, start=1)
-    ]
-    connection.execute(insert(tables.activity), rows)
+    for position, activity in enumerate(workflow.activities, start=1):
+        _save_activity(connection, workflow_id, position, activity, relation_ids)
+    relation_views.refresh(connection, workflow.tag)
     return int(workflow_id)
+
+
+def _save_activity(
+    connection: Connection,
+    workflow_id: int,
+    position: int,
+    activity: Activity,
+    relation_ids: dict[str, int],
+) -> None:
+    activity_id = connection.execute(
+        insert(tables.activity)
+        .values(
+            workflow_id=workflow_id,
+            position=position,
+            tag=activity.tag,
+            operator=activity.operator,
+            command=activity.command,
+            extractor=activity.extractor,
+            operand=list(activity.operand),
+            input_relation_id=relation_ids[activity.input.name],
+            output_relation_id=relation_ids[activity.output.name],
+            alias=activity.alias,
+            template=activity.template,
+            cpus=activity.cpus,
+            memory_mb=activity.memory_mb,
+            runtime_s=activity.runtime_s,
+            timeout_s=activity.timeout_s,
+            environment=dict(activity.environment),
+        )
+        .returning(tables.activity.c.activity_id)
+    ).scalar_one()
+    reads = [
+        {
+            "activity_id": activity_id,
+            "position": number,
+            "relation_id": relation_ids[source.relation.name],
+            "alias": source.alias,
+        }
+        for number, source in enumerate(activity.also_reads, start=1)
+    ]
+    if reads:
+        connection.execute(insert(tables.activity_reads), reads)
 
 
 def _save_relation(connection: Connection, workflow_id: int, relation: Relation) -> int:
@@ -83,7 +116,13 @@ def _save_relation(connection: Connection, workflow_id: int, relation: Relation)
         .returning(tables.relation.c.relation_id)
     ).scalar_one()
     rows = [
-        {"relation_id": relation_id, "position": position, "name": field.name, "type": field.type}
+        {
+            "relation_id": relation_id,
+            "position": position,
+            "name": field.name,
+            "type": field.type,
+            "decimal_places": field.decimal_places,
+        }
         for position, field in enumerate(relation.fields, start=1)
     ]
     if rows:
@@ -121,8 +160,7 @@ def save_plan(connection: Connection, workflow_id: int, plan: Plan) -> int:
         {"plan_id": plan_id, "position": position, **_as_row(assignment)}
         for position, assignment in enumerate(plan.assignments)
     ]
-    if rows:
-        connection.execute(insert(tables.assignment), rows)
+    copy_rows(connection, tables.assignment, rows)
     return int(plan_id)
 
 
@@ -163,9 +201,17 @@ def load_plan(connection: Connection, plan_id: int) -> tuple[int, Plan]:
 
 
 def prepare_run(
-    connection: Connection, workflow_id: int, plan_id: int, workflow: Workflow, plan: Plan
+    connection: Connection,
+    workflow_id: int,
+    plan_id: int,
+    workflow: Workflow,
+    plan: Plan,
+    files: Sequence[FileRecorded] = (),
 ) -> int:
-    """Everything that the master needs to know, so that a run id is all that it is given."""
+    """Everything that the master needs to know, so that a run id is all that it is given.
+
+    `files` are those that the datasets name; their tuples are numbered 1, 2, … over all datasets.
+    """
     run_id = connection.execute(
         insert(tables.run)
         .values(
@@ -200,6 +246,7 @@ def prepare_run(
         ],
     )
     _save_inputs(connection, run_id, workflow_id, workflow)
+    copy_rows(connection, tables.file, (file_row(run_id, file) for file in files))
     return int(run_id)
 
 
@@ -215,11 +262,21 @@ def _save_inputs(connection: Connection, run_id: int, workflow_id: int, workflow
                     "tuple_id": len(rows) + 1,
                     "relation_id": relation_ids[dataset.relation.name],
                     "path": str(line),
-                    "values": dataset.relation.as_mapping(row),
+                    "values": msgspec.json.encode(dataset.relation.as_mapping(row)).decode(),
                 }
             )
-    if rows:
-        connection.execute(insert(tables.tuple_), rows)
+    copy_rows(connection, tables.tuple_, rows)
+
+
+def file_row(run_id: int, file: FileRecorded) -> dict[str, Any]:
+    return {
+        "run_id": run_id,
+        "tuple_id": file.tuple,
+        "field": file.field,
+        "path": file.path,
+        "size_bytes": file.size_bytes,
+        "sha256": file.sha256,
+    }
 
 
 def load_run(connection: Connection, run_id: int) -> StoredRun:

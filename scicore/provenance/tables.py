@@ -27,8 +27,8 @@ from sqlalchemy.types import TypeEngine
 metadata = MetaData()
 
 
-def _text(name: str, *, null: bool = False) -> Column[str]:
-    return Column(name, Text, nullable=null)
+def _text(name: str, *, null: bool = False, default: str | None = None) -> Column[str]:
+    return Column(name, Text, nullable=null, server_default=default)
 
 
 def _number(name: str, *arguments: ForeignKey, null: bool = False) -> Column[int]:
@@ -53,8 +53,8 @@ def _time(name: str, *, null: bool = False) -> Column[object]:
     return Column(name, DateTime(timezone=True), nullable=null)
 
 
-def _created() -> Column[object]:
-    return Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now())
+def _made(name: str = "created_at") -> Column[object]:
+    return Column(name, DateTime(timezone=True), nullable=False, server_default=func.now())
 
 
 workflow = Table(
@@ -66,7 +66,7 @@ workflow = Table(
     Column("digest", Text, nullable=False, unique=True),
     _text("source"),
     Column("definition", JSONB, nullable=False),
-    _created(),
+    _made(),
     Index("workflow_by_tag", "tag"),
 )
 
@@ -86,6 +86,7 @@ field = Table(
     _part_of_key("position"),
     _text("name"),
     _text("type"),
+    _number("decimal_places", null=True),
 )
 
 activity = Table(
@@ -101,7 +102,23 @@ activity = Table(
     Column("operand", ARRAY(Text), nullable=False),
     _number("input_relation_id", ForeignKey("relation.relation_id")),
     _number("output_relation_id", ForeignKey("relation.relation_id")),
+    _text("alias", default=""),
+    _text("template", default=""),
+    _text("cpus", default="1"),
+    _text("memory_mb", default="0"),
+    _text("runtime_s", default=""),
+    Column("timeout_s", Double, nullable=False, server_default="0"),
+    Column("environment", JSONB, nullable=False, server_default="{}"),
     UniqueConstraint("workflow_id", "tag"),
+)
+
+activity_reads = Table(
+    "activity_reads",
+    metadata,
+    _part_of_key("activity_id", ForeignKey("activity.activity_id")),
+    _part_of_key("position"),
+    _number("relation_id", ForeignKey("relation.relation_id")),
+    _text("alias"),
 )
 
 plan = Table(
@@ -118,7 +135,7 @@ plan = Table(
     _figure("cost_usd"),
     _figure("lower_bound_s"),
     _figure("planning_s"),
-    _created(),
+    _made(),
 )
 
 assignment = Table(
@@ -145,7 +162,7 @@ run = Table(
     _text("user_name"),
     _text("host"),
     _text("version"),
-    _created(),
+    _made(),
     _time("started_at", null=True),
     _time("ended_at", null=True),
 )
@@ -178,6 +195,7 @@ activation = Table(
     _number("blocked_by", null=True),
     _time("created_at"),
     _time("ended_at", null=True),
+    Column("attempts", Integer, nullable=False, server_default="0"),
 )
 
 attempt = Table(
@@ -198,6 +216,7 @@ attempt = Table(
     Column("peak_rss_bytes", BigInteger),
     Column("read_bytes", BigInteger),
     Column("written_bytes", BigInteger),
+    _number("activity_id"),
     ForeignKeyConstraint(
         ["run_id", "activation_id"], ["activation.run_id", "activation.activation_id"]
     ),
@@ -226,4 +245,31 @@ used = Table(
     ),
     ForeignKeyConstraint(["run_id", "tuple_id"], ["tuple.run_id", "tuple.tuple_id"]),
     Index("used_by_tuple", "run_id", "tuple_id"),
+)
+
+file = Table(
+    "file",
+    metadata,
+    _part_of_key("run_id"),
+    _part_of_key("tuple_id"),
+    _part_of_key("field", type_=Text),
+    _text("path"),
+    Column("size_bytes", BigInteger, nullable=False),
+    _text("sha256"),
+    ForeignKeyConstraint(["run_id", "tuple_id"], ["tuple.run_id", "tuple.tuple_id"]),
+    Index("file_by_path", "path", postgresql_using="hash"),
+)
+
+steering = Table(
+    "steering",
+    metadata,
+    _part_of_key("run_id", ForeignKey("run.run_id")),
+    _part_of_key("number"),
+    _text("action"),
+    _text("activity", null=True),
+    Column("conditions", JSONB, nullable=False),
+    _text("requested_by"),
+    _made("requested_at"),
+    _time("handled_at", null=True),
+    _text("outcome", null=True),
 )

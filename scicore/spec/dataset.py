@@ -1,74 +1,132 @@
-"""Dataset files: the tuples of an external relation, checked row by row."""
+"""Dataset files: the tuples of an external relation, read line by line and checked on the way.
+
+Only the tuples themselves are kept, so that a million of them need no more memory than they must.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import islice
+import csv
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from scicore.algebra.relation_text import MalformedRelation, RelationText, read_relation
-from scicore.model.workflow import Dataset, FieldType, Relation, Row
+from scicore.algebra.relation_text import MalformedRelation
+from scicore.model.workflow import Dataset, Relation, Row
 from scicore.spec.reader import Findings, did_you_mean
+from scicore.spec.values import Fit, Unfit
 
 _ROW_DEFECTS_SHOWN = 20  # per file: a wrong column would otherwise bury everything else
 
 
-def read_dataset(relation: Relation, file: Path, line: int, findings: Findings) -> Dataset:
-    """The tuples of one file, in the order of the relation's fields; none if it has defects."""
-    try:
-        if not file.is_file():
-            raise FileNotFoundError(0, "not a file" if file.exists() else "not there")
-        text = file.read_bytes().decode("utf-8").removeprefix("\ufeff")
-    except OSError as error:
-        found = f"the dataset {file}, which cannot be read: {error.strerror}"
-        findings.defect(line, found, f"a text file with the tuples of relation {relation.name}")
-        return Dataset(relation, ())
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        found = f"byte 0x{error.object[error.start]:02x}, which is not UTF-8"
-        findings.defect(line, found, "text in UTF-8", str(file))
-        return Dataset(relation, ())
-    return Dataset(relation, _Table(relation, str(file), findings).rows(text))
+@dataclass(frozen=True, slots=True)
+class DatasetFile:
+    """What the specification says of one dataset."""
+
+    relation: Relation
+    path: Path
+    line: int  # of the specification, which names the file
+    fits: Mapping[str, Fit]  # by field name: how a value becomes the tuple's, or does not
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
-    """One dataset file on its way to tuples."""
+class Table:
+    """The tuples of one file, and where each of them stands; none if the file is unreadable."""
 
     relation: Relation
     file: str
+    rows: Sequence[Row]
+    lines: Sequence[int]  # on which each row ends
+
+    @property
+    def dataset(self) -> Dataset:
+        return Dataset(self.relation, tuple(self.rows))
+
+
+class RowDefects:
+    """The defects of one file's rows: the first ones in full, the rest counted."""
+
+    def __init__(self, file: str, findings: Findings) -> None:
+        self.file = file
+        self._findings = findings
+        self._told = 0
+        self._first_untold = 0  # line
+
+    def tell(self, line: int, found: str, expected: str) -> None:
+        if self._told < _ROW_DEFECTS_SHOWN:
+            self._findings.defect(line, found, expected, self.file)
+        elif self._told == _ROW_DEFECTS_SHOWN:
+            self._first_untold = line
+        self._told += 1
+
+    def close(self) -> None:
+        more = self._told - _ROW_DEFECTS_SHOWN
+        if more > 0:
+            what = "1 more problem" if more == 1 else f"{more} more problems"
+            expected = "rows like the header says"
+            self._findings.defect(self._first_untold, f"{what} from here on", expected, self.file)
+
+
+def read_dataset(source: DatasetFile, findings: Findings) -> Table:
+    """The tuples of one file, in the order of the relation's fields."""
+    reading = _Reading(source, findings)
+    path, relation = source.path, source.relation
+    try:
+        if not path.is_file():
+            raise FileNotFoundError(0, "not a file" if path.exists() else "not there")
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            reading.read(stream)
+    except UnicodeDecodeError:
+        line, byte = _first_foreign_byte(path)
+        found = f"byte 0x{byte:02x}, which is not UTF-8"
+        findings.defect(line, found, "text in UTF-8", str(path))
+    except OSError as error:
+        found = f"the dataset {path}, which cannot be read: {error.strerror}"
+        expected = f"a text file with the tuples of relation {relation.name}"
+        findings.defect(source.line, found, expected)
+    return Table(relation, str(path), reading.rows, reading.lines)
+
+
+def _first_foreign_byte(path: Path) -> tuple[int, int]:
+    """Line and value of the first byte that is not UTF-8."""
+    with path.open("rb") as stream:
+        for number, line in enumerate(stream, start=1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                return number, line[error.start]
+    return 1, 0  # the file has changed meanwhile
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One dataset file on its way to tuples."""
+
+    source: DatasetFile
     findings: Findings
+    rows: list[Row] = field(default_factory=list)
+    lines: array[int] = field(default_factory=lambda: array("L"))
 
-    def rows(self, text: str) -> tuple[Row, ...]:
-        content = self._content(text)
-        if content is None:
-            return ()
-        header_line = _first_line(text)
-        if not content.header:
-            self._defect(1, "an empty file", f"a header line: {self._header()}")
-            return ()
-        columns = self._columns(content.header, header_line)
-        self._tell(self._row_defects(content, columns))
-        if len(columns) < len(self.relation.fields):
-            return ()
-        order = [columns[field.name] for field in self.relation.fields]
-        width = len(content.header)
-        return tuple(tuple(row[at] for at in order) for row in content.rows if len(row) == width)
+    @property
+    def relation(self) -> Relation:
+        return self.source.relation
 
-    def _content(self, text: str) -> RelationText | None:
-        if "\x00" in text:
-            line = text.count("\n", 0, text.index("\x00")) + 1
-            self._defect(line, "a NUL character", "text, which a program can take as an argument")
-            return None
+    def read(self, stream: Iterable[str]) -> None:
         try:
-            return read_relation(text)
+            content = _records(stream)
+            header_line, header = next(content, (1, ()))
+            if not header:
+                self._defect(1, "an empty file", f"a header line: {self._header()}")
+                return
+            names = tuple(name.strip() for name in header)
+            self._read_rows(content, names, self._columns(names, header_line))
+        except _NulCharacter as error:
+            expected = "text, which a program can take as an argument"
+            self._defect(error.line, "a NUL character", expected)
         except MalformedRelation as error:
             found = f"a row that begins here and cannot be read ({error.reason})"
             expected = 'values in double quotes closed before the next ";", inner quotes doubled'
             self._defect(error.line, found, expected)
-            return None
 
     def _columns(self, header: Row, line: int) -> dict[str, int]:
         """Where each field of the relation stands in the file; fields not found are left out."""
@@ -92,33 +150,37 @@ class _Table:
                 self.findings.warn(line, f"{told}: it is ignored", self.file)
         return columns
 
-    def _row_defects(
-        self, content: RelationText, columns: dict[str, int]
-    ) -> Iterator[tuple[int, str, str]]:
-        width = len(content.header)
-        floats = [
-            (field.name, columns[field.name])
-            for field in self.relation.fields
-            if field.type is FieldType.FLOAT and field.name in columns
+    def _read_rows(
+        self, content: Iterator[tuple[int, Row]], header: Row, columns: Mapping[str, int]
+    ) -> None:
+        defects = RowDefects(self.file, self.findings)
+        width = len(header)
+        names = [name for name in self.relation.field_names if name in columns]
+        order = [columns[name] for name in names]
+        fits: list[tuple[int, str, Callable[[str], str]]] = [
+            (at, name, self.source.fits[name])
+            for at, name in enumerate(names)
+            if name in self.source.fits
         ]
-        for row, line in zip(content.rows, content.lines, strict=True):
-            if len(row) != width:
+        for line, values in content:
+            if len(values) != width:
                 expected = f'{width}, as in the header; a value with ";" goes in double quotes'
-                yield line, f"{len(row)} values", expected
+                defects.tell(line, f"{len(values)} values", expected)
                 continue
-            for name, at in floats:
-                if not _is_number(row[at]):
-                    expected = "a finite number with a decimal point, e.g. 3 or 2.5e-1"
-                    yield line, f"{row[at][:40]!r} in the float field {name}", expected
+            row = [values[at] for at in order]
+            for at, name, fit in fits:
+                try:
+                    row[at] = fit(row[at])
+                except Unfit as problem:
+                    found = f"{row[at][:40]!r} in the {problem.kind} field {name}"
+                    defects.tell(line, found + problem.detail, problem.expected)
+            self.rows.append(tuple(row))
+            self.lines.append(line)
+        defects.close()
 
-    def _tell(self, defects: Iterator[tuple[int, str, str]]) -> None:
-        for line, found, expected in islice(defects, _ROW_DEFECTS_SHOWN):
-            self._defect(line, found, expected)
-        first_unshown = next(defects, None)
-        if first_unshown is not None:
-            more = 1 + sum(1 for _ in defects)
-            what = "1 more problem" if more == 1 else f"{more} more problems"
-            self._defect(first_unshown[0], f"{what} from here on", "rows like the header says")
+    @property
+    def file(self) -> str:
+        return str(self.source.path)
 
     def _header(self) -> str:
         return ";".join(self.relation.field_names)
@@ -127,14 +189,29 @@ class _Table:
         self.findings.defect(line, found, expected, self.file)
 
 
-def _first_line(text: str) -> int:
-    lines = text.split("\n")
-    return next((number for number, line in enumerate(lines, 1) if line.rstrip("\r")), 1)
+class _NulCharacter(ValueError):
+    """Neither an argument nor the database can hold it."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__(line)
+        self.line = line
 
 
-def _is_number(text: str) -> bool:
-    """What programs in any language read as a number, so not all that Python does."""
+def _records(stream: Iterable[str]) -> Iterator[tuple[int, Row]]:
+    """The line on which each record ends, and its values; blank lines do not count."""
+    reader = csv.reader(_without_nul(stream), delimiter=";", strict=True)
+    begin = 1
     try:
-        return text.isascii() and "_" not in text and math.isfinite(float(text))
-    except ValueError:
-        return False
+        for values in reader:
+            begin = reader.line_num + 1
+            if values:
+                yield reader.line_num, tuple(values)
+    except csv.Error as error:
+        raise MalformedRelation(begin, str(error)) from error
+
+
+def _without_nul(stream: Iterable[str]) -> Iterator[str]:
+    for number, line in enumerate(stream, start=1):
+        if "\x00" in line:
+            raise _NulCharacter(number)
+        yield line

@@ -1,34 +1,24 @@
-"""XML text to elements that know their lines, checked against the words of a language.
+"""XML text to elements that know their lines. The only file that touches lxml's parser.
 
-The only file that touches lxml. It knows nothing of workflows, and it never repeats a secret.
+It knows nothing of workflows, and it never repeats a secret.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
 from lxml import etree
 
 from scicore.errors import Defect, SpecificationError
+from scicore.spec import markup
 
-_SECRET = re.compile(r"passw|pwd|secret|access_key", re.IGNORECASE)
-_SECRET_ASSIGNMENT = re.compile(  # also where quotes are missing or do not match
-    r"((?:passw|pwd|secret|access_key)\w*\s*=\s*)(?:\"[^\"]*\"|'[^']*'|\S+)", re.IGNORECASE
-)
-_SECRET_TEXT = ("credentials", "access_key", "secret_access_key", "password")
-_TAG_BODY = r"(?:[^\"'>]|\"[^\"]*\"|'[^']*')*+"
-_ATTRIBUTE = re.compile(r"([^\s=\"'<>/]+)(\s*=\s*)(\"[^\"]*\"|'[^']*')")
-_MARKUP = re.compile(
-    rf"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|</[^>]*>|<[^\s/>]+(?P<body>{_TAG_BODY})>",
-    re.DOTALL,
-)
-_PROLOG_DOCTYPE = re.compile(r"\ufeff?(?:\s+|<\?.*?\?>|<!--.*?-->)*+<!DOCTYPE", re.DOTALL)
+_SCHEMA_HINT = "{http://www.w3.org/2001/XMLSchema-instance}"  # tells editors where the XSD is
+_DOUBLED_QUOTE = re.compile(r'([\w:.-]+\s*=\s*"[^"]+")"')
 _SHOWN = 100  # characters of a line that are quoted in a message
 
 
@@ -91,22 +81,6 @@ class Element:
             yield from child.walk()
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What may be written in an element."""
-
-    required: tuple[str, ...] = ()  # attributes, and none of them empty
-    optional: tuple[str, ...] = ()
-    idle: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Attributes without effect so far, each with the values that ask for nothing."""
-    children: Mapping[str, Shape] = field(default_factory=dict)
-    needed: tuple[str, ...] = ()  # children that must be there
-    text: bool = False
-    repeatable: bool = False
-    unused: str = ""  # the element is accepted and left alone; what to tell the user
-    unsupported: str = ""  # the element is refused; what to write instead
-
-
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     folded = {name.upper(): name for name in known}
     close = difflib.get_close_matches(word.upper(), folded, n=1)
@@ -125,8 +99,8 @@ def read_document(path: Path, findings: Findings) -> tuple[Element, str]:
     except OSError as error:
         findings.stop(0, f"no readable file ({error.strerror})", "a SciCumulus XML file")
     loose_text = data.decode("utf-8", "replace")  # good enough for messages
-    if doctype := _PROLOG_DOCTYPE.match(loose_text):
-        _refuse_doctype(loose_text.count("\n", 0, doctype.end()) + 1, findings)
+    if doctype := markup.doctype_line(loose_text):
+        _refuse_doctype(doctype, findings)
     parser = etree.XMLParser(
         resolve_entities=False,
         no_network=True,
@@ -146,10 +120,22 @@ def read_document(path: Path, findings: Findings) -> tuple[Element, str]:
         text = data.decode(encoding)
     except (LookupError, UnicodeError):
         text = ""
-    places = _places(text)
+    places = markup.places(text)
     if len(places) != sum(1 for _ in root.iter()):
         findings.stop(1, f"a text in an encoding other than {encoding}", "a file in UTF-8")
     return _element(root, iter(places)), text
+
+
+def _element(node: etree._Element, places: Iterator[markup.Place]) -> Element:
+    line, lines = next(places)
+    attributes = {
+        str(name): str(value)
+        for name, value in node.attrib.items()
+        if not str(name).startswith(_SCHEMA_HINT)
+    }
+    text = "".join([node.text or "", *(child.tail or "" for child in node)]).strip()
+    children = tuple(_element(child, places) for child in node)
+    return Element(str(node.tag), line, attributes, lines, text, children)
 
 
 def _refuse_doctype(line: int, findings: Findings) -> NoReturn:
@@ -183,11 +169,15 @@ def _syntax_defect(error: etree.XMLSyntaxError, text: str, findings: Findings) -
     lines = text.split("\n")
     line = lines[number - 1] if number <= len(lines) else ""
     remedy = next(remedy for words, remedy in _REMEDIES if words in what)
-    if _may_show_secret(text, number, line):
+    if markup.may_show_secret(text, number, line):
         found = "XML that is not well-formed, in a line not shown here because of a secret in it"
     elif line.strip():
-        quoted = _excerpt(line, error.position[1])
-        found = f"XML that is not well-formed ({what}) in the line {quoted}"
+        column = error.position[1]
+        quoted = _excerpt(line, column)
+        found = f"XML that is not well-formed ({what}) at column {column} of the line {quoted}"
+        doubled = _DOUBLED_QUOTE.search(line)
+        if doubled and doubled.start() < column:
+            remedy = f"{doubled[1]} with one quote at its end, where there are two"
     else:
         found = f"XML that is not well-formed ({what})"
     findings.stop(number, found, remedy)
@@ -199,141 +189,3 @@ def _excerpt(line: str, column: int) -> str:
     piece = line[begin : begin + _SHOWN + 20]
     before, after = "…" * (begin > 0), "…" * (begin + len(piece) < len(line))
     return f"{before}{piece.strip()}{after}"
-
-
-def _may_show_secret(text: str, number: int, line: str) -> bool:
-    """Quotes cannot be trusted in a broken text, so any doubt counts as a secret."""
-    if _SECRET.search(line):
-        return True
-    for match in _SECRET_ASSIGNMENT.finditer(text):
-        first = text.count("\n", 0, match.start()) + 1
-        if first <= number <= first + match[0].count("\n"):
-            return True
-    return False
-
-
-def check(element: Element, shape: Shape, findings: Findings) -> None:
-    """Compare an element and all below it with the language: words only, no meaning."""
-    if element.text and not shape.text:
-        findings.warn(element.line, f"the text inside <{element.tag}> is ignored")
-    known = (*shape.required, *shape.optional, *shape.idle)
-    for name in shape.required:
-        if not element.get(name).strip():
-            missing = "an empty" if name in element.attributes else "no"
-            findings.defect(
-                element.line_of(name),
-                f"<{element.tag}> with {missing} {name}",
-                f'<{element.tag} {name}="…">',
-            )
-    for name, value in element.attributes.items():
-        line = element.line_of(name)
-        if name not in known:
-            hint = did_you_mean(name, known)
-            findings.warn(line, f"<{element.tag}> has no attribute {name}: it is ignored{hint}")
-        elif name in shape.idle and value not in ("", *shape.idle[name]):
-            findings.warn(line, f"{name} of <{element.tag}> has no effect in this version")
-    for name in shape.needed:
-        if element.first(name) is None:
-            findings.at(element, "", f"no <{name}> inside <{element.tag}>", f"<{name} …>")
-    seen: set[str] = set()
-    for child in element.children:
-        _check_child(child, element, shape, child.tag in seen, findings)
-        seen.add(child.tag)
-
-
-def _check_child(
-    child: Element, parent: Element, shape: Shape, again: bool, findings: Findings
-) -> None:
-    known = shape.children.get(child.tag)
-    if known is None:
-        names = one_of(f"<{name}>" for name in shape.children) if shape.children else "nothing"
-        hint = did_you_mean(child.tag, shape.children)
-        where = f"inside <{parent.tag}>"
-        findings.defect(child.line, f"<{child.tag}> {where}", f"{names} {where}{hint}")
-    elif known.unsupported:
-        findings.defect(child.line, f"<{child.tag}>, not supported yet", known.unsupported)
-    elif again and not known.repeatable:
-        findings.defect(child.line, f"a second <{child.tag}>", "only one of them")
-    elif known.unused:
-        findings.warn(child.line, f"<{child.tag}> is not used: {known.unused}")
-    else:
-        check(child, known, findings)
-
-
-def choice(element: Element, attribute: str, known: Iterable[str], findings: Findings) -> str:
-    """The attribute's value if it is one of the known words, else an empty text."""
-    value, words = element.get(attribute), tuple(known)
-    if value in words:
-        return value
-    if value.strip():  # `check` tells of a missing one
-        expected = one_of(words) + did_you_mean(value, words)
-        findings.defect(element.line_of(attribute), f'{attribute}="{value}"', expected)
-    return ""
-
-
-def count(element: Element, attribute: str, default: int, findings: Findings) -> int:
-    """The attribute as a whole number from 1 up."""
-    value = element.get(attribute)
-    if re.fullmatch("0*[1-9][0-9]{0,8}", value):
-        return int(value)
-    if attribute in element.attributes:
-        findings.at(element, attribute, f'{attribute}="{value}"', "a whole number from 1 up")
-    return default
-
-
-def refuse_secrets(root: Element, findings: Findings) -> None:
-    """Only a database password is let through: it is of no use to us, and masked."""
-    for element in root.walk():
-        attributes = element.attributes.items()
-        names = [name for name, value in attributes if value and _SECRET.search(name)]
-        if element.tag == "database" and names == ["password"]:
-            told = "the password in <database> is not used; better take it out of this file"
-            findings.warn(element.line_of("password"), told)
-        elif names or (element.tag in _SECRET_TEXT and element.text):
-            findings.defect(
-                element.line_of(names[0]) if names else element.line,
-                f"a secret in <{element.tag}>" + (f": {', '.join(names)}" if names else ""),
-                "no secrets in this file: run `aws configure` and set AWS_PROFILE, or set"
-                " AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment",
-            )
-
-
-def masked(text: str) -> str:
-    """A well-formed text with every secret in a tag or a comment as `***`."""
-
-    def mask_value(attribute: re.Match[str]) -> str:
-        name, equals, value = attribute.groups()
-        hide = len(value) > 2 and _SECRET.search(name)
-        return f"{name}{equals}{value[0]}***{value[0]}" if hide else attribute[0]
-
-    def mask_markup(markup: re.Match[str]) -> str:
-        if markup["body"] is None:
-            return _SECRET_ASSIGNMENT.sub(r"\1***", markup[0])
-        return _ATTRIBUTE.sub(mask_value, markup[0])
-
-    return _MARKUP.sub(mask_markup, text)
-
-
-def _places(text: str) -> list[tuple[int, dict[str, int]]]:
-    """The lines of every start tag and of its attributes, in document order.
-
-    libxml2 knows only the line on which a start tag ends, which in a tag that fills ten lines is
-    not where the mistake is.
-    """
-    newlines = [match.start() for match in re.finditer("\n", text)]
-    places: list[tuple[int, dict[str, int]]] = []
-    for markup in _MARKUP.finditer(text):
-        if markup["body"] is None:
-            continue
-        attributes = _ATTRIBUTE.finditer(text, markup.start("body"), markup.end("body"))
-        lines = {match[1]: bisect_left(newlines, match.start()) + 1 for match in attributes}
-        places.append((bisect_left(newlines, markup.start()) + 1, lines))
-    return places
-
-
-def _element(node: etree._Element, places: Iterator[tuple[int, dict[str, int]]]) -> Element:
-    line, lines = next(places)
-    attributes = {str(name): str(value) for name, value in node.attrib.items()}
-    text = "".join([node.text or "", *(child.tail or "" for child in node)]).strip()
-    children = tuple(_element(child, places) for child in node)
-    return Element(str(node.tag), line, attributes, lines, text, children)

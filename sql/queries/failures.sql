@@ -9,23 +9,31 @@
 -- column: workspace = where its files are
 -- column: stderr = the last lines of the program's error output
 -- column: blocks = activations that can never run because of it
-SELECT activation.name AS activation,
-       attempt.number AS attempts,
+-- limit: 10000
+WITH failed AS (
+    SELECT activation_id, name, attempts
+    FROM activation
+    WHERE run_id = :run AND state = 'failed'
+    ORDER BY activation_id
+    LIMIT 10000
+), victims AS (
+    SELECT blocked_by AS activation_id, count(*) AS blocks
+    FROM activation
+    WHERE run_id = :run AND blocked_by IS NOT NULL
+    GROUP BY blocked_by
+)
+SELECT failed.name AS activation,
+       failed.attempts,
        attempt.vm,
        attempt.cause,
        attempt.exit_code,
        attempt.command,
        attempt.workspace,
        attempt.stderr_tail AS stderr,
-       (SELECT count(*) FROM activation AS victim
-        WHERE victim.run_id = activation.run_id
-          AND victim.blocked_by = activation.activation_id) AS blocks
-FROM activation
-JOIN LATERAL (
-    SELECT * FROM attempt
-    WHERE attempt.run_id = activation.run_id
-      AND attempt.activation_id = activation.activation_id
-    ORDER BY number DESC LIMIT 1
-) AS attempt ON true
-WHERE activation.run_id = :run AND activation.state = 'failed'
-ORDER BY activation.activation_id
+       coalesce(victims.blocks, 0) AS blocks
+FROM failed
+JOIN attempt ON attempt.run_id = :run
+            AND attempt.activation_id = failed.activation_id
+            AND attempt.number = failed.attempts
+LEFT JOIN victims ON victims.activation_id = failed.activation_id
+ORDER BY failed.activation_id

@@ -6,6 +6,7 @@
 -- column: relation = name
 -- column: values = the fields
 -- column: generated_by = the activation that made it; empty for an input of the run
+-- limit: 10000
 WITH RECURSIVE lineage (tuple_id, steps) AS (
     SELECT tuple_id, 0 FROM tuple WHERE run_id = :run AND tuple_id = :tuple
   UNION
@@ -13,15 +14,19 @@ WITH RECURSIVE lineage (tuple_id, steps) AS (
     FROM lineage
     JOIN tuple ON tuple.run_id = :run AND tuple.tuple_id = lineage.tuple_id
     JOIN used ON used.run_id = :run AND used.activation_id = tuple.generated_by
+), nearest AS (
+    SELECT tuple_id, min(steps) AS steps
+    FROM (SELECT * FROM lineage LIMIT 10000) AS first
+    GROUP BY tuple_id
 )
-SELECT lineage.steps,
+SELECT nearest.steps,
        tuple.tuple_id AS tuple,
        relation.name AS relation,
        tuple.values,
        activation.name AS generated_by
-FROM lineage
-JOIN tuple ON tuple.run_id = :run AND tuple.tuple_id = lineage.tuple_id
+FROM nearest
+JOIN tuple ON tuple.run_id = :run AND tuple.tuple_id = nearest.tuple_id
 JOIN relation USING (relation_id)
 LEFT JOIN activation ON activation.run_id = tuple.run_id
                     AND activation.activation_id = tuple.generated_by
-ORDER BY lineage.steps, tuple.tuple_id
+ORDER BY nearest.steps, tuple.tuple_id

@@ -7,17 +7,25 @@
 -- column: start_s = the same, measured
 -- column: planned_s = how long it was expected to take
 -- column: took_s = how long it took
+-- limit: 10000
+WITH started AS (
+    SELECT activation_id, vm, started_at, ended_at
+    FROM attempt
+    WHERE run_id = :run
+    ORDER BY started_at, activation_id
+    LIMIT 10000
+)
 SELECT activation.name AS activation,
        assignment.vm AS planned_vm,
-       attempt.vm,
+       started.vm,
        assignment.start_s AS planned_start_s,
-       extract(epoch FROM attempt.started_at - run.started_at)::float AS start_s,
+       date_part('epoch', started.started_at - run.started_at) AS start_s,
        assignment.finish_s - assignment.start_s AS planned_s,
-       extract(epoch FROM attempt.ended_at - attempt.started_at)::float AS took_s
+       date_part('epoch', started.ended_at - started.started_at) AS took_s
 FROM run
-JOIN activation USING (run_id)
-JOIN attempt USING (run_id, activation_id)
+CROSS JOIN started
+JOIN activation ON activation.run_id = :run AND activation.activation_id = started.activation_id
 LEFT JOIN assignment ON assignment.plan_id = run.plan_id
                     AND assignment.activation = activation.name
-WHERE run_id = :run
-ORDER BY attempt.started_at, activation.activation_id
+WHERE run.run_id = :run
+ORDER BY started.started_at, started.activation_id

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scicore.algebra.forecast import Forecast, forecast
+from scicore.algebra.request import Request
 from scicore.model.workflow import (
     Activity,
     Dataset,
@@ -59,13 +60,13 @@ def sites(*values: str) -> Dataset:
 
 
 def test_a_workflow_without_activities_expects_no_activations() -> None:
-    assert forecast(workflow(sites("a"))) == Forecast((), (), ())
+    assert forecast(workflow(sites("a"))) == Forecast((), (), (), ())
 
 
 def test_a_dataset_without_tuples_expects_no_activations_of_any_operator() -> None:
     one = activity("one", Operator.MAP, SOURCE, "ID")
     two = activity("two", Operator.REDUCE, one, "ID", operand=("ID",))
-    assert forecast(workflow(sites(), one, two)) == Forecast((), (), ())
+    assert forecast(workflow(sites(), one, two)) == Forecast((), (), (), ())
 
 
 def test_map_and_filter_keep_the_path_of_their_tuple() -> None:
@@ -229,3 +230,36 @@ def test_a_hundred_thousand_activations_are_forecast_in_seconds() -> None:
     assert time.process_time() - began_s < 10
     assert len(expected.names) == 100_100
     assert len(expected.edges) == 100_000
+
+
+def test_a_query_takes_no_vm_but_passes_on_who_waits_for_whom() -> None:
+    one = activity("one", Operator.MAP, SOURCE, "ID")
+    ask = activity("ask", Operator.SR_QUERY, one, "ID")
+    two = activity("two", Operator.MAP, ask, "ID")
+    expected = forecast(workflow(sites("a", "b"), one, ask, two), {"ask": 2})
+    assert expected.names == ("one.1", "one.2", "two.1.1", "two.1.2")
+    assert named_edges(expected) == [
+        ("one.1", "two.1.1"),
+        ("one.2", "two.1.1"),
+        ("one.1", "two.1.2"),
+        ("one.2", "two.1.2"),
+    ]
+
+
+def test_explicit_edges_and_needs_come_from_the_tuples() -> None:
+    tasks = relation("tasks", "ID", "PARENTS", "RUNTIME", "CPUS")
+    task = Activity(
+        "task",
+        Operator.MAP,
+        "run",
+        input=tasks,
+        output=relation("done"),
+        id_field="ID",
+        parents_field="PARENTS",
+        runtime_s="%=RUNTIME%",
+        cpus="%=CPUS%",
+    )
+    rows = (("last", "first first", "2.5", "2"), ("first", "", "nonsense", "0.5"))
+    expected = forecast(workflow(Dataset(tasks, rows), task))
+    assert named_edges(expected) == [("task.2", "task.1")]
+    assert expected.requests == (Request(2, 0, 2.5), Request(1, 0, None))

@@ -9,11 +9,13 @@ from scicore.execution.messages import (
     ActivationCreated,
     AttemptEnded,
     Cancel,
+    Condition,
     Event,
     Fact,
     Instruction,
     RunStarted,
     Start,
+    Steered,
     Stop,
     StopRequested,
     VmJoined,
@@ -100,17 +102,15 @@ def attempt_ended(
     order: Start,
     cause: Cause = Cause.FINISHED,
     rows: tuple[Row, ...] = (),
-    number: int | None = None,
 ) -> AttemptEnded:
     return AttemptEnded(
         activation=order.activation,
-        number=number or order.number,
+        number=order.number,
         cause=cause,
         started_at=0.0,
         ended_at=0.0,
         rows=rows,
     )
-
 
 
 class Stage:
@@ -160,6 +160,9 @@ class Stage:
 
     def stop(self) -> list[Instruction]:
         return self.feed(StopRequested(self.now))
+
+    def steer(self, action: str, activity: str = "", *conditions: Condition) -> list[Instruction]:
+        return self.feed(Steered(self.now, len(self.events), action, activity, conditions))
 
     def report(self, vm: str, *attempts: AttemptEnded) -> list[Instruction]:
         return self.feed(WorkRequested(self.now, vm, attempts))

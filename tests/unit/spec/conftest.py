@@ -7,7 +7,9 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from lxml import etree
 
+import scicore.spec
 from scicore.errors import Defect, SpecificationError
 from scicore.spec import Loaded, load_workflow
 
@@ -30,22 +32,45 @@ VALID = dedent("""\
     """)
 """Line 4 is the activity, 5 and 6 its relations, 7 to 9 its fields, 13 the dataset."""
 
+DATA = "ID;X\na;1\n"
+XSD = Path(scicore.spec.__file__).with_name("scicumulus.xsd")
+UNKNOWN_WORDS = ("has no attribute", "the text inside")  # warnings; a schema refuses such words
+
 Load = Callable[..., Loaded]
 Broken = Callable[..., tuple[Defect, ...]]
+LoadFile = Callable[[Path], Loaded]
+
+
+@pytest.fixture(scope="session")
+def schema() -> etree.XMLSchema:
+    return etree.XMLSchema(etree.parse(str(XSD)))
 
 
 @pytest.fixture
-def load(tmp_path: Path) -> Load:
+def load_file(schema: etree.XMLSchema) -> LoadFile:
+    """Load a specification; whatever loads is valid by the published schema, too."""
+
+    def _load_file(path: Path) -> Loaded:
+        loaded = load_workflow(path)
+        if not any(words in warning for warning in loaded.warnings for words in UNKNOWN_WORDS):
+            schema.assertValid(etree.parse(str(path)))
+        return loaded
+
+    return _load_file
+
+
+@pytest.fixture
+def load(tmp_path: Path, load_file: LoadFile) -> Load:
     """Write a specification, with replacements if asked, and its dataset; then load it."""
 
-    def _load(*changes: tuple[str, str], xml: str = VALID, data: str | bytes = "ID;X\n") -> Loaded:
+    def _load(*changes: tuple[str, str], xml: str = VALID, data: str | bytes = DATA) -> Loaded:
         for old, new in changes:
             assert old in xml
             xml = xml.replace(old, new)
         content = data.encode() if isinstance(data, str) else data
         (tmp_path / "numbers.txt").write_bytes(content)
         (tmp_path / "workflow.xml").write_text(xml, encoding="utf-8")
-        return load_workflow(tmp_path / "workflow.xml")
+        return load_file(tmp_path / "workflow.xml")
 
     return _load
 
@@ -55,7 +80,7 @@ def broken(load: Load) -> Broken:
     """The defects that loading ends with."""
 
     def _broken(
-        *changes: tuple[str, str], xml: str = VALID, data: str | bytes = "ID;X\n"
+        *changes: tuple[str, str], xml: str = VALID, data: str | bytes = DATA
     ) -> tuple[Defect, ...]:
         with pytest.raises(SpecificationError) as caught:
             load(*changes, xml=xml, data=data)

@@ -26,8 +26,42 @@ def told(defects: tuple[Defect, ...]) -> Told:
     return [(defect.line, defect.found, defect.expected) for defect in defects]
 
 
-def test_a_header_alone_is_a_dataset_without_tuples(load: Load) -> None:
-    assert load(data="ID;X\n").workflow.datasets[0].rows == ()
+def test_a_workflow_without_any_tuple_has_nothing_to_run_and_says_so(
+    load: Load, tmp_path: Path
+) -> None:
+    loaded = load(data="ID;X\n")
+    assert loaded.workflow.datasets[0].rows == ()
+    assert loaded.warnings == (
+        f"{tmp_path}/numbers.txt:1: the dataset of numbers has no tuples, so that no activation"
+        " will start: write some below the header",
+    )
+
+
+SECOND = """<activity tag="second" type="{operator}" activation="{command}">
+<relation reltype="Input" name="names"/><relation reltype="Output" name="o"/>
+<field name="N" type="string" input="names" output="o"/></activity></conceptualWorkflow>"""
+NAMES = (
+    "</executionWorkflow>",
+    '<relation name="names" filename="names.txt"/></executionWorkflow>',
+)
+
+
+def test_one_empty_dataset_beside_another_is_a_warning(load: Load, tmp_path: Path) -> None:
+    (tmp_path / "names.txt").write_text("N\n")
+    second = SECOND.format(operator="MAP", command="p %=N%")
+    loaded = load(("</conceptualWorkflow>", second), NAMES)
+    assert loaded.warnings == (f"{tmp_path}/names.txt:1: the dataset of names has no tuples",)
+    assert loaded.workflow.datasets[1].rows == ()
+
+
+def test_a_query_has_something_to_do_even_without_tuples(load: Load, tmp_path: Path) -> None:
+    (tmp_path / "names.txt").write_text("N\n")
+    second = SECOND.format(operator="SR_QUERY", command="SELECT count(*) AS n FROM names")
+    loaded = load(("</conceptualWorkflow>", second), NAMES, data="ID;X\n")
+    assert [warning.partition(": ")[2] for warning in loaded.warnings] == [
+        "the dataset of names has no tuples",
+        "the dataset of numbers has no tuples",
+    ]
 
 
 def test_a_byte_order_mark_and_windows_line_ends_are_fine(load: Load) -> None:
@@ -121,6 +155,73 @@ def test_a_missing_dataset_is_told_at_the_line_that_names_it(
     (defect,) = broken(("numbers.txt", "in/none.txt"))
     assert (defect.file, defect.line) == (str(tmp_path / "workflow.xml"), 13)
     assert defect.found == f"the dataset {tmp_path}/in/none.txt, which cannot be read: not there"
+
+
+def test_a_relation_finds_its_dataset_whatever_the_case_of_its_name(load: Load) -> None:
+    loaded = load(('<relation name="numbers"', '<relation name="NUMBERS"'))
+    assert loaded.workflow.datasets[0].relation.name == "numbers"
+    assert loaded.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("places", "written", "read"),
+    [
+        ("0", "3.7", "4"),
+        ("0", "-0.2", "-0"),
+        ("2", "3.14159", "3.14"),
+        ("3", "2e-1", "0.200"),
+        ("1", "1e3", "1000.0"),
+    ],
+)
+def test_decimalplaces_say_how_a_float_is_written(
+    places: str, written: str, read: str, load: Load
+) -> None:
+    decimals = ('"X" type="float"', f'"X" type="float" decimalplaces="{places}"')
+    loaded = load(decimals, data=f"ID;X\na;{written}\n")
+    assert loaded.workflow.datasets[0].rows == (("a", read),)
+
+
+def test_without_decimalplaces_a_float_stays_as_it_is_written(load: Load) -> None:
+    loaded = load(data="ID;X\na;007.10\nb;1e3\n")
+    assert loaded.workflow.datasets[0].rows == (("a", "007.10"), ("b", "1e3"))
+
+
+def test_a_quoted_value_may_hold_separators_quotes_and_line_ends(load: Load) -> None:
+    loaded = load(data='ID;X\n"a;""b""\nc";1\nd;2\n')
+    assert loaded.workflow.datasets[0].rows == (('a;"b"\nc', "1"), ("d", "2"))
+
+
+def test_lines_are_counted_in_the_file_also_behind_values_of_several_lines(broken: Broken) -> None:
+    ((line, _, _),) = told(broken(data='ID;X\n"a\n\nb";1\n\nc;two\n'))
+    assert line == 6
+
+
+NEEDS = {
+    "runtime": ("-1", "a number from 0 up: the activity's runtime"),
+    "memory": ("-0.5", "a number from 0 up: the activity's memory"),
+    "cpus": ("1.5", "a whole number from 1 up: the activity's cpus"),
+}
+
+
+@pytest.mark.parametrize("need", NEEDS)
+def test_a_field_that_tells_what_an_activation_needs_must_make_sense(
+    need: str, broken: Broken
+) -> None:
+    bad, expected = NEEDS[need]
+    defects = broken(('"MAP"', f'"MAP" {need}="%=x%"'), data=f"ID;X\na;1\nb;{bad}\n")
+    assert told(defects) == [(3, f"'{bad}' in the float field X", expected)]
+
+
+@pytest.mark.parametrize("need", NEEDS)
+@pytest.mark.parametrize("value", ["nan", "inf", "", "soon"])
+def test_and_no_need_is_not_a_number(need: str, value: str, broken: Broken) -> None:
+    ((line, found, _),) = told(broken(('"MAP"', f'"MAP" {need}="%=X%"'), data=f"ID;X\na;{value}\n"))
+    assert (line, found) == (2, f"{value!r} in the float field X")
+
+
+def test_a_runtime_of_nothing_is_fine(load: Load) -> None:
+    loaded = load(('"MAP"', '"MAP" runtime="%=X%" memory="%=X%"'), data="ID;X\na;0\n")
+    assert loaded.workflow.datasets[0].rows == (("a", "0"),)
 
 
 def test_a_directory_is_no_dataset(broken: Broken) -> None:

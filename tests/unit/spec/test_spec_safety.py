@@ -18,11 +18,21 @@ Broken = Callable[..., tuple[Defect, ...]]
 SECRET = "hunter2"
 
 
-def test_one_quote_too_many_is_told_with_its_line(broken: Broken) -> None:
-    (defect,) = broken(("<environment type=", '<workspace workflow_dir="x""/>\n<environment type='))
+def test_one_quote_too_many_is_told_with_its_spot_and_with_what_to_write(broken: Broken) -> None:
+    """As in an example of the original system."""
+    line = '<workspace workflow_dir="/home/ann/example_3""/>'
+    (defect,) = broken(("<environment type=", f"{line}\n  <environment type="))
     assert defect.line == 2
-    assert '<workspace workflow_dir="x""/>' in defect.found
-    assert 'name="value"' in defect.expected
+    column = 2 + line.index('""') + 2  # indented by two, and columns are counted from 1
+    assert f"at column {column} of the line {line}" in defect.found
+    told = 'workflow_dir="/home/ann/example_3" with one quote at its end, where there are two'
+    assert defect.expected == told
+
+
+def test_a_missing_blank_between_attributes_is_told(broken: Broken) -> None:
+    (defect,) = broken(('type="MAP" ', 'type="MAP"'))
+    assert defect.line == 4
+    assert 'name="value" with a space between them' in defect.expected
 
 
 def test_of_a_long_broken_line_the_part_with_the_error_is_shown(broken: Broken) -> None:
@@ -87,6 +97,27 @@ def test_a_doctype_hidden_by_another_encoding_is_refused_too(tmp_path: Path) -> 
     assert "DOCTYPE" in caught.value.defects[0].found
 
 
+def test_deep_nesting_is_refused_by_the_parser(broken: Broken) -> None:
+    (defect,) = broken(("</activity>", "<x>" * 5000 + "</x>" * 5000 + "</activity>"))
+    assert "not well-formed" in defect.found
+
+
+def test_an_external_schema_or_stylesheet_is_not_looked_at(load: Load, tmp_path: Path) -> None:
+    hints = f'<?xml-stylesheet href="file://{tmp_path}/nowhere.xsl"?>\n<SciCumulus>'
+    assert load(("<SciCumulus>", hints)).warnings == ()
+
+
+def test_xinclude_is_an_unknown_element_and_not_obeyed(broken: Broken, tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text(SECRET)
+    include = (
+        f'<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" parse="text"'
+        f' href="{tmp_path}/secret.txt"/><conc'
+    )
+    (defect,) = broken(("<conc", include))
+    assert "include> inside <SciCumulus>" in defect.found
+    assert SECRET not in str(defect)
+
+
 def test_utf16_is_refused_with_what_to_write(tmp_path: Path) -> None:
     path = tmp_path / "workflow.xml"
     path.write_bytes("<SciCumulus/>".encode("utf-16"))
@@ -109,8 +140,8 @@ def test_a_declared_encoding_is_understood(tmp_path: Path, load: Load) -> None:
         f'<credentials access_key="AKIA" secret_access_key="{SECRET}"/>',
         f"<credentials>{SECRET}</credentials>",
         f"<credentials><secret_access_key>{SECRET}</secret_access_key></credentials>",
-        f'<machineTypes password="{SECRET}"><vm type="t2.micro"/></machineTypes>',
-        f'<machineTypes><vm type="t2.micro" password="{SECRET}"/></machineTypes>',
+        f'<machineTypes password="{SECRET}"><vm type="m" cores="1"/></machineTypes>',
+        f'<machineTypes><vm type="m" cores="1" password="{SECRET}"/></machineTypes>',
         f'<environment type="LOCAL" access_key="{SECRET}"/>',
     ],
 )
@@ -121,6 +152,24 @@ def test_credentials_are_refused_with_the_right_way_and_without_their_value(
     assert all(defect.line == 2 for defect in defects)
     assert all("aws configure" in defect.expected for defect in defects)
     assert not any(value in str(defect) for defect in defects for value in (SECRET, "AKIA"))
+
+
+@pytest.mark.parametrize("name", ["PGPASSWORD", "AWS_SECRET_ACCESS_KEY", "HF_TOKEN", "MY_API_KEY"])
+def test_a_secret_in_an_environment_variable_is_refused_without_its_value(
+    name: str, broken: Broken
+) -> None:
+    variable = f'<environment name="{name}" value="{SECRET}"/>\n</activity>'
+    (defect,) = broken(("</activity>", variable))
+    assert defect.line == 10
+    assert defect.found == f"the value of the secret variable {name}"
+    assert "set the variable where scicumulus is started" in defect.expected
+    assert SECRET not in str(defect)
+
+
+@pytest.mark.parametrize("name", ["PWD", "TOKENIZERS_PARALLELISM", "KEYBOARD", "OMP_NUM_THREADS"])
+def test_a_variable_that_only_sounds_a_little_secret_is_fine(name: str, load: Load) -> None:
+    variable = f'<environment name="{name}" value="1"/></activity>'
+    assert load(("</activity>", variable)).workflow.activities[0].environment == ((name, "1"),)
 
 
 def test_empty_credentials_are_only_a_warning(load: Load) -> None:

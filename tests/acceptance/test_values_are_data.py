@@ -1,0 +1,110 @@
+"""Whatever stands in a dataset reaches programs and provenance unchanged, and never runs."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from tests.acceptance.console import Console
+from tests.acceptance.workflows import PYTHON, Step, write_workflow
+
+VALUES = [
+    "; touch owned",
+    "$(touch owned)",
+    "`touch owned`",
+    "'; touch owned; '",
+    '"; touch owned; "',
+    "|touch owned",
+    "&& touch owned",
+    "> owned",
+    "%=ID%",
+    "%=WFDIR%",
+    "%s%d%%",
+    ":run {curly} \\backslash\\",
+    "'; DROP TABLE tuple; --",
+    "-rf",
+    "--help",
+    "~",
+    "*",
+    "$HOME",
+    " leading and trailing ",
+    "\ttab",
+    "naïve Ωμέγα 漢字 שלום",
+    "emoji 🦜 and joined 👩‍🔬",
+    "e\u0301 is not \u00e9",
+    "two\nlines",
+    "",
+    "x" * 100_000,
+]
+TELL = """
+import csv, os, pathlib, sys
+pathlib.Path("argv").write_bytes(b"\\0".join(map(os.fsencode, sys.argv[1:])))
+with open("ERelation.txt", "w", newline="", encoding="utf-8") as stream:
+    csv.writer(stream, delimiter=";", lineterminator="\\n").writerows([["VALUE"], [sys.argv[2]]])
+"""
+GATHER = """
+import csv, hashlib, pathlib
+with open("again_out.hfrag", newline="", encoding="utf-8") as stream:
+    values = sorted(row["VALUE"] for row in csv.DictReader(stream, delimiter=";"))
+digest = hashlib.sha256("\\0".join(values).encode()).hexdigest()
+pathlib.Path("ERelation.txt").write_text(f"DIGEST\\n{digest}\\n")
+"""
+FIELDS = ("ID", "VALUE", "TEAM")
+STEPS = [
+    Step("tell", TELL, ("ID", "VALUE"), FIELDS, interpreter=PYTHON),
+    Step("again", TELL, ("ID", "VALUE"), FIELDS, after="tell", interpreter=PYTHON),
+    Step(
+        "gather",
+        GATHER,
+        (),
+        ("DIGEST",),
+        after="again",
+        operator="REDUCE",
+        operand="TEAM",
+        interpreter=PYTHON,
+    ),
+]
+
+
+def test_values_arrive_unchanged_and_are_never_run(console: Console) -> None:
+    directory = console.directory / 'it\'s a "strange" $(touch owned) ;name ☂'
+    rows = [(str(number), value, "all") for number, value in enumerate(VALUES, start=1)]
+    run = console.run(write_workflow(directory, STEPS, rows, FIELDS))
+
+    for activity in ("tell", "again"):
+        for number, value, _ in rows:
+            seen = Path(run["directory"], activity, number, "argv").read_bytes()
+            assert seen == number.encode() + b"\0" + value.encode()
+    assert not list(console.directory.rglob("owned*"))
+
+    stored = console.rows(
+        "SELECT name, values->>'ID', values->>'VALUE' FROM tuple JOIN relation USING (relation_id)"
+        " WHERE run_id = %s AND name <> 'gather_out'",
+        run["run_id"],
+    )
+    relations = ("input", "tell_out", "again_out")
+    expected = {(relation, *row[:2]) for relation in relations for row in rows}
+    assert set(stored) == expected
+    assert len(stored) == len(expected)
+
+    digest = hashlib.sha256("\0".join(sorted(VALUES)).encode()).hexdigest()
+    (output,) = console.query("outputs", run["run_id"])
+    assert output["values"] == {"DIGEST": digest}
+
+
+def test_a_value_too_long_for_any_program_fails_alone(console: Console) -> None:
+    rows = [("short",), ("x" * 200_000,)]
+    run = console.run(write_workflow(console.directory / "wf", [Step("a")], rows), code=1)
+    assert (run["finished"], run["failed"]) == (1, 1)
+    (failure,) = console.query("failures", run["run_id"])
+    assert failure["cause"] == "not started"
+    assert "too long" in failure["stderr"]
+
+
+def test_an_empty_dataset_gives_a_finished_run_without_activations(console: Console) -> None:
+    steps = [Step("a"), Step("b", after="a", operator="REDUCE", operand="ID"), Step("c", after="b")]
+    run = console.run(write_workflow(console.directory / "wf", steps, rows=[]))
+    assert run["state"] == "finished"
+    assert run["activations"] == run["attempts"] == run["failed"] == 0
+    assert run["activities"] == [{"activity": tag} for tag in ("a", "b", "c")]
+    assert console.rows("SELECT * FROM tuple WHERE run_id = %s", run["run_id"]) == []

@@ -1,0 +1,256 @@
+"""What the recorder and the store write that no query shows, and what happens when they cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, text
+
+from scicore.errors import DatabaseError
+from scicore.execution.messages import (
+    ActivationCreated,
+    ActivationMoved,
+    AttemptEnded,
+    AttemptStarted,
+    FileRecorded,
+    SteeringHandled,
+    TupleGenerated,
+)
+from scicore.model.activation import ActivationState, Cause
+from scicore.model.plan import Plan
+from scicore.model.workflow import (
+    Activity,
+    Dataset,
+    Field,
+    FieldType,
+    Operator,
+    Relation,
+    Source,
+    Workflow,
+)
+from scicore.provenance import steering
+from scicore.provenance.recorder import DatabaseRecorder
+from scicore.provenance.store import load_run, prepare_run, save_plan, save_workflow
+from tests.acceptance.console import eventually
+from tests.integration.known_runs import FLEET
+
+NUMBERS = Relation("numbers", (Field("N", FieldType.FLOAT, decimal_places=2),))
+NAMES = Relation("names", (Field("NAME", FieldType.STRING), Field("FILE", FieldType.FILE)))
+JOINED = Relation("joined", (Field("N", FieldType.FLOAT),))
+QUERY = Activity(
+    "join",
+    Operator.MR_QUERY,
+    "SELECT n FROM a, b",
+    NUMBERS,
+    JOINED,
+    alias="a",
+    also_reads=(Source(NAMES, None, "b"),),
+    template="%=WFDIR%/template",
+    cpus="%=CPUS%",
+    memory_mb="2048",
+    runtime_s="3.5",
+    timeout_s=60.0,
+    environment=(("LANG", "C"), ("THREADS", "%=CPUS%")),
+)
+Recorded = Callable[[str], list[tuple[Any, ...]]]
+AWKWARD = 'tab\there, line\nthere, back\\slash, "quote", \\N, ünï €'
+
+
+@pytest.fixture
+def run_id(engine: Engine) -> int:
+    workflow = Workflow(
+        "join",
+        (QUERY,),
+        (Dataset(NUMBERS, (("1",), ("2",))), Dataset(NAMES, (("x", AWKWARD),))),
+        "/w",
+        "/w/exp",
+    )
+    plan = Plan("fcfs", 0, FLEET, (), 1.0, 0.0, 1.0)
+    files = [FileRecorded(3, "FILE", AWKWARD, 2**40, "00ff")]
+    with engine.begin() as connection:
+        workflow_id = save_workflow(connection, workflow, "")
+        plan_id = save_plan(connection, workflow_id, plan)
+        return prepare_run(connection, workflow_id, plan_id, workflow, plan, files)
+
+
+@pytest.fixture
+def recorder(engine: Engine, run_id: int) -> DatabaseRecorder:
+    with engine.connect() as connection:
+        return DatabaseRecorder(engine, load_run(connection, run_id))
+
+
+@pytest.fixture
+def recorded(engine: Engine, run_id: int, recorder: DatabaseRecorder) -> Recorded:
+    """Everything is written; now it can be asked for."""
+
+    def rows(sql: str) -> list[tuple[Any, ...]]:
+        recorder.close()
+        with engine.connect() as connection:
+            return [tuple(row) for row in connection.execute(text(sql), {"run": run_id})]
+
+    return rows
+
+
+def created(id: int) -> ActivationCreated:
+    state = ActivationState.READY
+    return ActivationCreated(1.0, id, "join", f"join.{id}", "k", state, (1,), "large-1", True, None)
+
+
+def ended(id: int) -> AttemptEnded:
+    return AttemptEnded(id, 1, Cause.FINISHED, 2.5, 3.5, 0, AWKWARD, "w", AWKWARD)
+
+
+def test_the_whole_activity_is_stored(engine: Engine, run_id: int) -> None:
+    sql = """
+        SELECT operator, alias, template, cpus, memory_mb, runtime_s, timeout_s, environment
+        FROM activity JOIN run USING (workflow_id) WHERE run_id = :run
+    """
+    reads = """
+        SELECT activity_reads.position, relation.name, activity_reads.alias
+        FROM run JOIN activity USING (workflow_id) JOIN activity_reads USING (activity_id)
+        JOIN relation USING (relation_id) WHERE run_id = :run
+    """
+    with engine.connect() as connection:
+        (activity,) = connection.execute(text(sql), {"run": run_id}).all()
+        read = connection.execute(text(reads), {"run": run_id}).all()
+    needs = ("%=WFDIR%/template", "%=CPUS%", "2048", "3.5", 60.0)
+    variables = {"LANG": "C", "THREADS": "%=CPUS%"}
+    assert tuple(activity) == ("MR_QUERY", "a", *needs, variables)
+    assert [tuple(row) for row in read] == [(1, "names", "b")]
+
+
+def test_input_files_are_stored_with_the_run(engine: Engine, run_id: int) -> None:
+    sql = text("SELECT tuple_id, field, path, size_bytes, sha256 FROM file WHERE run_id = :run")
+    with engine.connect() as connection:
+        found = connection.execute(sql, {"run": run_id}).all()
+    assert [tuple(row) for row in found] == [(3, "FILE", AWKWARD, 2**40, "00ff")]
+
+
+def test_a_run_loads_as_it_was_saved(engine: Engine, run_id: int) -> None:
+    with engine.connect() as connection:
+        run = load_run(connection, run_id)
+    assert run.workflow.activities == (QUERY,)
+    assert [dataset.rows for dataset in run.workflow.datasets] == [
+        (("1",), ("2",)),
+        (("x", AWKWARD),),
+    ]
+
+
+def test_any_text_comes_back_as_it_went_in(recorder: DatabaseRecorder, recorded: Recorded) -> None:
+    recorder.record([created(1), AttemptStarted(2.0, 1, 1, "large-1"), ended(1)])
+    recorder.record([TupleGenerated(4, "joined", (1,), (AWKWARD,), 1)])
+    recorder.record([FileRecorded(4, "N", AWKWARD, 5, "ab")])
+    sql = """
+        SELECT command, stderr_tail, "values" ->> 'N', file.path
+        FROM attempt
+        JOIN tuple ON tuple.run_id = attempt.run_id AND generated_by = activation_id
+        JOIN file ON file.run_id = tuple.run_id AND file.tuple_id = tuple.tuple_id
+        WHERE attempt.run_id = :run
+    """
+    assert recorded(sql) == [(AWKWARD, AWKWARD, AWKWARD, AWKWARD)]
+
+
+def test_a_started_activation_is_running_until_it_has_ended(
+    engine: Engine, run_id: int, recorder: DatabaseRecorder, recorded: Recorded
+) -> None:
+    recorder.record([created(1), created(2), created(3)])
+    recorder.flush()
+    recorder.record([AttemptStarted(2.0, 1, 1, "small-1"), AttemptStarted(2.0, 2, 1, "small-1")])
+    recorder.flush()
+    recorder.record([ended(1), ActivationMoved(4.0, 1, ActivationState.FINISHED, "small-1")])
+    sql = "SELECT activation_id, state, vm, attempts FROM activation WHERE run_id = :run ORDER BY 1"
+    assert recorded(sql) == [
+        (1, "finished", "small-1", 1),
+        (2, "running", "small-1", 1),
+        (3, "ready", "large-1", 0),
+    ]
+
+
+def test_a_life_within_one_batch_is_the_same_as_one_over_many(
+    engine: Engine, run_id: int, recorder: DatabaseRecorder, recorded: Recorded
+) -> None:
+    for id in (1, 2):
+        for fact in (
+            created(id),
+            AttemptStarted(2.0, id, 1, "small-1"),
+            ended(id),
+            ActivationMoved(4.0, id, ActivationState.FINISHED, "small-1"),
+        ):
+            recorder.record([fact])
+            if id == 2:
+                recorder.flush()
+    sql = """
+        SELECT activation_id, state, vm, attempts, attempt.started_at, attempt.ended_at,
+               attempt.cause, attempt.activity_id = activation.activity_id, activation.ended_at
+        FROM activation JOIN attempt USING (run_id, activation_id, vm)
+        WHERE run_id = :run ORDER BY 1
+    """
+    one, two = recorded(sql)
+    assert one[0] == 1
+    assert one[1:] == two[1:]
+
+
+def test_a_recorder_that_takes_over_knows_the_activations_of_before(
+    engine: Engine, run_id: int, recorder: DatabaseRecorder
+) -> None:
+    recorder.record([created(1)])
+    recorder.close()
+    with engine.connect() as connection:
+        heir = DatabaseRecorder(engine, load_run(connection, run_id))
+    heir.record([AttemptStarted(2.0, 1, 1, "small-1")])
+    heir.close()
+    with engine.connect() as connection:
+        sql = text("SELECT count(*) FROM attempt WHERE run_id = :run AND activity_id IS NOT NULL")
+        assert connection.scalar(sql, {"run": run_id}) == 1
+
+
+def test_a_wish_is_pending_until_the_master_has_handled_it(
+    engine: Engine, run_id: int, recorder: DatabaseRecorder, recorded: Recorded
+) -> None:
+    with engine.begin() as connection:
+        first = steering.request(connection, run_id, "pause")
+        second = steering.request(connection, run_id, "resume")
+    assert (first, second) == (1, 2)
+    recorder.record([SteeringHandled(9.0, first, "paused")])
+    sql = "SELECT number, action, outcome FROM steering WHERE run_id = :run ORDER BY number"
+    assert recorded(sql) == [(1, "pause", "paused"), (2, "resume", None)]
+    with engine.connect() as connection:
+        (left,) = steering.pending(connection, run_id)
+    assert (left.number, left.action) == (2, "resume")
+
+
+def test_what_the_database_refuses_is_told_to_the_master(recorder: DatabaseRecorder) -> None:
+    recorder.record([TupleGenerated(4, "joined", (1,), ("1",), 1)])
+    recorder.record([FileRecorded(99, "N", "/no/such/tuple", 5, "ab")])
+    with pytest.raises(DatabaseError, match="rows of file were not stored"):
+        recorder.close()
+    with pytest.raises(DatabaseError, match="provenance cannot be recorded"):
+        recorder.record(())
+
+
+def test_nothing_of_a_refused_batch_is_stored(
+    engine: Engine, run_id: int, recorder: DatabaseRecorder
+) -> None:
+    recorder.record([created(1), FileRecorded(99, "N", "/no/such/tuple", 5, "ab")])
+    with pytest.raises(DatabaseError):
+        recorder.close()
+    with engine.connect() as connection:
+        sql = text("SELECT count(*) FROM activation WHERE run_id = :run")
+        assert connection.scalar(sql, {"run": run_id}) == 0
+
+
+def test_a_connection_lost_while_writing_is_told_to_the_master(
+    engine: Engine, recorder: DatabaseRecorder
+) -> None:
+    waiting = text(
+        "SELECT pid FROM pg_locks WHERE relation = 'activation'::regclass AND NOT granted"
+    )
+    with engine.begin() as lock, engine.connect() as killer:
+        lock.execute(text("LOCK TABLE activation"))
+        recorder.record([created(1)])
+        pid = eventually(lambda: killer.scalar(waiting), "the recorder waits for the lock")
+        killer.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
+        with pytest.raises(DatabaseError, match="connection"):
+            recorder.close()
