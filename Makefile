@@ -33,7 +33,7 @@ bench: $(STAMP) ## activations per second through the whole stack
 	$(BIN)/python bench/throughput.py
 
 lock: ## pin what .venv holds now into constraints.txt
-	$(BIN)/python -m pip freeze --exclude-editable --exclude scicumulus > constraints.txt
+	$(BIN)/python -m pip freeze --exclude-editable > constraints.txt
 
 clean: ## remove .venv and caches
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -103,9 +103,8 @@ def main() -> None:
     if options.json:
         print(json.dumps(result, indent=2))
         return
-    print(
-        f"{result['activations']} x {PROGRAM} on {result['slots']} slots, median of {result['repeats']}"
-    )
+    count, slots, repeats = result["activations"], result["slots"], result["repeats"]
+    print(f"{count} x {PROGRAM} on {slots} slots, median of {repeats}")
     print(f"  bare spawn loop   {result['spawn_per_s']:8.0f} programs/s")
     print(f"  whole stack       {result['activations_per_s']:8.0f} activations/s")
     print(f"  ratio             {result['ratio_to_spawn']:8.2f}")

@@ -97,7 +97,7 @@ def _row(
                 f"output field {field.name!r} has no value: it is neither a column of "
                 f"ERelation.txt ({';'.join(columns)}) nor a field of the input"
             )
-        if field.type is FieldType.FLOAT and not _is_number(value):
+        if field.type is FieldType.FLOAT and not is_number(value):
             raise BadOutput(f"output field {field.name!r}: found {value!r}, expected a number")
         if field.type is FieldType.FLOAT and field.decimal_places is not None:
             value = f"{float(value):.{field.decimal_places}f}"
@@ -105,8 +105,9 @@ def _row(
     return tuple(row)
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """A finite number as programs in any language read it, so not all that Python takes."""
     try:
-        return math.isfinite(float(text))
+        return text.isascii() and "_" not in text and math.isfinite(float(text))
     except ValueError:
         return False

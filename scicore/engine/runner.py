@@ -6,6 +6,7 @@ The only file that starts users' programs.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import select
 import shlex
@@ -168,19 +169,15 @@ class Runner:
             values = self._values(activity, staged)
             wanted = {name: substitute(text, values) for name, text in activity.environment}
             environment = {**environment, **wanted}
-        with (
-            (directory / workspace.STDOUT).open("ab") as stdout,
-            (directory / workspace.STDERR).open("ab") as stderr,
-        ):
-            return subprocess.Popen(
-                words,
-                cwd=directory,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
-                start_new_session=True,
-            )
+        try:
+            return _popen(words, directory, environment)
+        except OSError as error:
+            # A script of the workspace without `#!`, or without leave to be executed, as the
+            # templates of old have: what a shell would do with it.
+            script = "/" in words[0] and (directory / words[0]).is_file()
+            if not script or error.errno not in (errno.ENOEXEC, errno.EACCES):
+                raise
+            return _popen(("/bin/sh", *words), directory, environment)
 
     def _watch(self, program: _Program) -> None:
         self._programs[program.pidfd] = program
@@ -227,6 +224,24 @@ class Runner:
         except (BadOutput, OSError) as error:
             return _ended(program, Cause.BAD_OUTPUT, exit_code, note=str(error))
         return _ended(program, Cause.FINISHED, exit_code, rows=rows, files=files)
+
+
+def _popen(
+    words: tuple[str, ...], directory: Path, environment: dict[str, str]
+) -> subprocess.Popen[bytes]:
+    with (
+        (directory / workspace.STDOUT).open("ab") as stdout,
+        (directory / workspace.STDERR).open("ab") as stderr,
+    ):
+        return subprocess.Popen(
+            words,
+            cwd=directory,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=True,
+        )
 
 
 def _ask_to_end(program: _Program, cause: Cause) -> None:

@@ -336,8 +336,10 @@ class Execution:
     def _end(self, state: RunState) -> None:
         """VMs that are there are told to leave; one that joins later is told then."""
         self._state = state
+        present = self._dispatcher.present()
+        self._out.extend(VmChanged(self._at, vm, "left", "") for vm in present)
         self._out.append(RunEnded(self._at, state))
-        self._out.extend(Stop(vm) for vm in self._dispatcher.present())
+        self._out.extend(Stop(vm) for vm in present)
 
 
 def _workspace(activation: Activation, number: int) -> str:

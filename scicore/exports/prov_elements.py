@@ -98,7 +98,7 @@ def _plans(told: Story) -> Iterator[Statement]:
             operator=str(activity.operator),
             command=activity.command,
             extractor=activity.extractor,
-            input=activity.input.name,
+            inputs=", ".join(source.relation.name for source in activity.sources),
             output=activity.output.name,
         )
     yield element(

@@ -12,6 +12,9 @@ _ASSIGNMENT = re.compile(
     re.IGNORECASE,
 )
 _SUSPECT = re.compile(r"://|passw|pwd|secret|access_key", re.IGNORECASE)
+_VARIABLE = re.compile(r"<environment\b(?:[^\"'>]|\"[^\"]*\"|'[^']*')*>")
+_VARIABLE_NAME = re.compile(r"\bname\s*=\s*[\"']([^\"']*)")
+_VARIABLE_VALUE = re.compile(r"(\bvalue\s*=\s*)(\"[^\"]*\"|'[^']*')")
 _NAME = re.compile(r"passw|pwd|secret|access_key|token|api_?key|PGSERVICE", re.IGNORECASE)
 
 
@@ -24,9 +27,20 @@ def clean(text: str) -> str:
     return _ASSIGNMENT.sub(_mask, text)
 
 
+def clean_specification(text: str) -> str:
+    """A specification's text; what it sets variables with telling names to is masked as well."""
+    return _VARIABLE.sub(_mask_variable, clean(text))
+
+
 def clean_variable(name: str, value: str) -> str:
     """The value of an environment variable, or `***` if its name says that it is a secret."""
     return "***" if _NAME.search(name) else clean(value)
+
+
+def _mask_variable(match: re.Match[str]) -> str:
+    name = _VARIABLE_NAME.search(match[0])
+    secret = name is not None and _NAME.search(name[1])
+    return _VARIABLE_VALUE.sub(_mask, match[0]) if secret else match[0]
 
 
 def _mask(match: re.Match[str]) -> str:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Engine, Select, func, select, text
 
-from scicore.exports.redaction import clean, clean_variable
+from scicore.exports.redaction import clean, clean_specification, clean_variable
 from scicore.exports.snapshot import (
     ActivationRow,
     AssignmentRow,
@@ -177,7 +177,7 @@ def _head(connection: Connection, run_id: int) -> Head:
         taken_at=taken_at,
         run=run_row,
         workflow=_clean_workflow(msgspec.convert(definition, Workflow)),
-        source=clean(source),
+        source=clean_specification(source),
         plan=replace(plan_row, parameters=json.dumps(plan_row.parameters, sort_keys=True)),
         plan_fleet=msgspec.convert({"vms": fleet_vms, "text": plan_row.fleet}, Fleet),
         vms=tuple(VmRow(*row) for row in vms),

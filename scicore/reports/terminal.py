@@ -81,12 +81,16 @@ class Progress:
             print(line, file=sys.stderr, flush=True)
 
 
+_OVER = (State.FINISHED, State.FAILED, State.BLOCKED, State.CANCELLED)
+_ON_THE_WAY = (State.LOCKED, State.READY, State.RUNNING)
+
+
 def _ended(progress: ActivityProgress) -> int:
-    return sum(progress.counts.get(state, 0) for state in (State.FINISHED, State.FAILED))
+    return sum(progress.counts.get(state, 0) for state in _OVER)
 
 
 def _detail(progress: ActivityProgress) -> str:
-    shown = (State.RUNNING, State.READY, State.FAILED, State.BLOCKED)
+    shown = (State.RUNNING, State.READY, State.FAILED, State.BLOCKED, State.CANCELLED)
     return ", ".join(
         f"{progress.counts[state]} {state}" for state in shown if progress.counts.get(state)
     )
@@ -116,7 +120,8 @@ def _activities(summary: RunSummary) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("activity")
     states = [State.FINISHED, State.FAILED, State.BLOCKED]
-    states += [state for state in (State.READY, State.RUNNING) if summary.count(state)]
+    sometimes = (State.CANCELLED, *_ON_THE_WAY)
+    states += [state for state in sometimes if summary.count(state)]
     for state in states:
         table.add_column(state, justify="right")
     for progress in summary.activities:

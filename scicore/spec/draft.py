@@ -96,7 +96,8 @@ def _check_name(
     element: Element, attribute: str, pattern: re.Pattern[str], findings: Findings
 ) -> None:
     name = element.get(attribute)
-    if name.strip() and not pattern.fullmatch(name):
+    told_already = not name.strip() and element.tag != "relation"  # it must not be empty
+    if name and not told_already and not pattern.fullmatch(name):
         extra = "digits, _ or -" if pattern is _ACTIVITY_NAME else "digits or _"
         expected = f"a letter or _ and then up to 62 letters, {extra}"
         findings.at(element, attribute, f'{attribute}="{name}"', expected)

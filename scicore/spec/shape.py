@@ -5,11 +5,11 @@ Words only, no meaning; the readers of single attributes at the end are for whoe
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from scicore.algebra.output import is_number
 from scicore.spec.markup import SECRET
 from scicore.spec.reader import Element, Findings, did_you_mean, one_of
 
@@ -138,14 +138,6 @@ def count(
         expected = f"a whole number from {least} {limit}"
         findings.at(element, attribute, f'{attribute}="{value}"', expected)
     return default
-
-
-def is_number(text: str) -> bool:
-    """What programs in any language read as a finite number, so not all that Python does."""
-    try:
-        return text.isascii() and "_" not in text and math.isfinite(float(text))
-    except ValueError:
-        return False
 
 
 def quantity(element: Element, attribute: str, unit: str, findings: Findings) -> float:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from scicore.algebra.output import is_number
 from scicore.model.workflow import Activity, Field, FieldType, Relation
 from scicore.spec.program import need_field
-from scicore.spec.shape import is_number
 
 Fit = Callable[[str], str]
 """The value as it shall be in the tuple; raises Unfit."""

@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,9 +19,10 @@ import psycopg
 
 SCICUMULUS = str(Path(sys.executable).with_name("scicumulus"))
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-PATIENCE_S = 30.0
+PATIENCE_S = 90.0
 
 _T = TypeVar("_T")
+_URLS: dict[Path, str] = {}  # of each home's database
 _MARK = "SCICUMULUS_TEST"  # every process of a test inherits it, so that none can hide
 _FOREIGN = ("PG", "SCICUMULUS_", "OMPI_", "PMIX_", "PRTE_", "FORCE_COLOR", "CLICOLOR_FORCE")
 
@@ -42,7 +44,6 @@ class Console:
     home: Path
     directory: Path  # where commands are typed; also tells this test's processes from others'
     extra: dict[str, str] = field(default_factory=dict)  # environment
-    _url: str = ""
     _started: list[subprocess.Popen[str]] = field(default_factory=list)
 
     @property
@@ -67,6 +68,11 @@ class Console:
             timeout=PATIENCE_S,
         )
         return Said(done.returncode, done.stdout, done.stderr)
+
+    def together(self, commands: Iterable[Sequence[str | Path]]) -> list[Said]:
+        """Several commands, a few at a time: most of a short one is Python's own start."""
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return list(pool.map(lambda words: self(*words), commands))
 
     def start(self, *words: str | Path) -> subprocess.Popen[str]:
         """For what is to be watched, or interrupted, while it goes on."""
@@ -96,9 +102,9 @@ class Console:
 
     @property
     def url(self) -> str:
-        if not self._url:
-            self._url = self("db", "url").out.strip()
-        return self._url
+        if self.home not in _URLS:
+            _URLS[self.home] = self("db", "url").out.strip()
+        return _URLS[self.home]
 
     def rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
         """As somebody with psql would ask."""

@@ -91,27 +91,27 @@ def test_a_bad_specification_does_not_even_start_the_embedded_server(
     assert list(fresh_home.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--fleet", "2xt9.huge"], "VM type 't9.huge' is not known\n  known types: local, c5.xl"),
-        (["--fleet", "0xlocal"], "expected COUNTxTYPE such as 2xlocal\n  write the fleet as"),
-        (["--fleet", "2xt2.micro"], "run on this machine with --fleet 2xlocal"),
-        (["--algorithm", "hefty"], "algorithm 'hefty' is not known; did you mean 'heft'?"),
-        (["--plan", "999999"], "there is no plan 999999\n  `scicumulus plan SPEC` makes one"),
-        (["--plan", "1", "--fleet", "1xlocal"], "--plan brings its own fleet and algorithm"),
-        (["--plan", "one"], "'one' is not a valid integer"),
-        (["--flete", "2xlocal"], "No such option '--flete'"),
-    ],
-)
+WISHES = {
+    ("--fleet", "2xt9.huge"): "VM type 't9.huge' is not known\n  known types: local, c5.xlarge",
+    ("--fleet", "0xlocal"): "expected COUNTxTYPE such as 2xlocal\n  write the fleet as 2xlocal",
+    ("--fleet", "2xt2.micro"): "run on this machine with --fleet 2xlocal",
+    ("--algorithm", "hefty"): "algorithm 'hefty' is not known; did you mean 'heft'?",
+    ("--plan", "999999"): "there is no plan 999999\n  `scicumulus plan SPEC` makes one",
+    ("--plan", "1", "--fleet", "1xlocal"): "--plan brings its own fleet and algorithm",
+    ("--plan", "one"): "'one' is not a valid integer",
+    ("--flete", "2xlocal"): "No such option '--flete'",
+}
+
+
 def test_a_wish_that_makes_no_sense_is_refused_with_what_to_do(
-    console: Console, good: Path, options: list[str], message: str
+    console: Console, good: Path
 ) -> None:
-    said = console("run", good, *options)
-    assert said.code == 2
-    assert message in said.err
-    assert said.out == ""
-    assert "Traceback" not in said.err
+    answers = console.together(("run", good, *options) for options in WISHES)
+    for message, said in zip(WISHES.values(), answers, strict=True):
+        assert said.code == 2, said
+        assert message in said.err
+        assert said.out == ""
+        assert "Traceback" not in said.err
 
 
 def test_a_plan_for_another_workflow_is_refused(console: Console, good: Path) -> None:
@@ -128,37 +128,32 @@ def test_a_file_that_is_not_there_is_named(console: Console) -> None:
     assert "nowhere.xml: found no readable file (No such file or directory)" in said.err
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("query", "progres"), "there is no query 'progres'\n  did you mean progress? known: "),
-        (("query", "lineage", "--set", "12"), "expected NAME=VALUE, e.g. --set tuple=12"),
-        (("query", "progress", "--run", "99999"), "there is no run 99999"),
-        (("query", "progress", "--sql", "SELECT 1"), "either a query's NAME or --sql, not both"),
-        (("query", "--sql", "SELECT nonsense"), 'column "nonsense" does not exist'),
-        (("status", "yesterday"), "expected a run's number, or last"),
-        (("watch",), "No such command 'watch'"),
-    ],
-)
-def test_a_question_that_makes_no_sense_is_refused_with_what_to_do(
-    console: Console, good: Path, words: tuple[str, ...], message: str
-) -> None:
-    said = console(*words)
-    assert said.code == 2
-    assert message in said.err
-    assert "Traceback" not in said.err
+QUESTIONS = {
+    ("query", "progres"): "there is no query 'progres'\n  did you mean progress? known: ",
+    ("query", "lineage", "--set", "12"): "expected NAME=VALUE, e.g. --set tuple=12",
+    ("query", "progress", "--run", "99999"): "there is no run 99999",
+    ("query", "progress", "--sql", "SELECT 1"): "either a query's NAME or --sql, not both",
+    ("query", "--sql", "SELECT nonsense"): 'column "nonsense" does not exist',
+    ("status", "yesterday"): "expected a run's number, or last",
+    ("sing",): "No such command 'sing'",
+}
 
 
-@pytest.mark.parametrize(
-    "verb",
-    ["", *VERBS, *(f"db {word}" for word in ("start", "stop", "url", "shell", "dump", "restore"))],
-)
-def test_every_verb_explains_itself_with_an_example(console: Console, verb: str) -> None:
-    said = console(*verb.split(), "--help")
-    assert said.code == 0
-    assert said.err == ""
-    assert "scicumulus " in said.out.partition("Options:")[2]  # the example stands at the end
-    assert "\x1b" not in said.out
+def test_a_question_that_makes_no_sense_is_refused_with_what_to_do(console: Console) -> None:
+    for message, said in zip(QUESTIONS.values(), console.together(QUESTIONS), strict=True):
+        assert said.code == 2, said
+        assert message in said.err
+        assert "Traceback" not in said.err
+
+
+def test_every_verb_explains_itself_with_an_example(console: Console) -> None:
+    parts = [("db", word) for word in ("start", "stop", "url", "shell", "dump", "restore")]
+    verbs = [(), *((verb,) for verb in VERBS), *parts]
+    for said in console.together((*verb, "--help") for verb in verbs):
+        assert said.code == 0, said
+        assert said.err == ""
+        assert "scicumulus " in said.out.partition("Options:")[2]  # the example stands at the end
+        assert "\x1b" not in said.out
 
 
 def test_the_example_of_the_first_help_is_a_file_that_exists(console: Console) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.console import AS_ROOT, Console, eventually, finish
+from tests.acceptance.console import AS_ROOT, Console, Said, eventually, finish
 from tests.acceptance.workflows import PASS_ON, Step, write_workflow
 
 FLAKY = f"""
@@ -74,40 +74,35 @@ def test_a_run_by_hand_has_the_same_provenance_as_through_the_cli(by_hand: Conso
     assert [len(rows) for rows in expected] == [1, 2, 18, 19, 24, 18]
 
 
-def test_a_run_that_was_started_is_not_started_again(by_hand: Console) -> None:
-    run_id, words = prepared(by_hand)
-    assert by_hand.execute(*words).code == 0
-    said = by_hand.execute(*words)
-    assert said.code == 2
-    assert f"run {run_id} is finished already; expected a run that is prepared" in said.err
-    assert "scicumulus run SPEC --prepare" in said.err
-    assert "Traceback" not in said.err
-
-
-def test_a_wrong_number_of_ranks_or_an_unknown_run_is_refused(by_hand: Console) -> None:
+def test_what_does_not_fit_is_refused_and_the_run_can_still_be_started_but_once(
+    by_hand: Console,
+) -> None:
     run_id, words = prepared(by_hand)
     at = words.index("-n") + 1
+    alone = [sys.executable, "-m", "mpi4py", "-m", "scicore", str(run_id)]
+
     for ranks in ("2", "4"):
-        said = by_hand.execute(*words[:at], ranks, *words[at + 1 :])
-        assert said.code == 3
+        said = refused(by_hand.execute(*words[:at], ranks, *words[at + 1 :]), 3)
         assert f"the plan's fleet 2xlocal has 2 VMs, but {int(ranks) - 1} slave rank" in said.err
         assert "start it with mpirun -n 3" in said.err
-        assert "Traceback" not in said.err
-    assert state(by_hand, run_id) == "prepared"
-    said = by_hand.execute(*words[:-1], "999999")
-    assert said.code == 2
-    assert "there is no run 999999" in said.err
-
-
-def test_ranks_that_do_not_know_of_each_other_refuse_to_start(by_hand: Console) -> None:
-    run_id, _ = prepared(by_hand)
-    alone = [sys.executable, "-m", "mpi4py", "-m", "scicore", str(run_id)]
-    for said in map(finish, [by_hand.start(*alone) for _ in range(2)]):
-        assert said.code == 3
+    assert "there is no run 999999" in refused(by_hand.execute(*words[:-1], "999999"), 2).err
+    for said in map(finish, [by_hand.start(*alone) for _ in range(2)]):  # two worlds of size 1
+        refused(said, 3)
         assert "this MPI world has 1 rank; a run needs a master and at least one slave" in said.err
         assert "mpirun of another MPI" in said.err
-        assert "Traceback" not in said.err
     assert state(by_hand, run_id) == "prepared"
+
+    assert by_hand.execute(*words).code == 0
+    said = refused(by_hand.execute(*words), 2)
+    assert f"run {run_id} is finished already; expected a run that is prepared" in said.err
+    assert "scicumulus run SPEC --prepare" in said.err
+
+
+def refused(said: Said, code: int) -> Said:
+    assert said.code == code, said
+    assert "error: " in said.err
+    assert "Traceback" not in said.err
+    return said
 
 
 def test_a_failing_workflow_by_hand_does_not_exit_with_0(by_hand: Console) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -12,8 +11,6 @@ from psycopg.conninfo import conninfo_to_dict
 from scicore.provenance.postgres_home import binary
 from tests.acceptance.console import Console
 from tests.acceptance.workflows import Step, write_workflow
-
-STATE = "SELECT version_num, to_regclass('used') IS NOT NULL FROM alembic_version"
 
 
 @pytest.fixture
@@ -51,32 +48,24 @@ def test_psql_can_be_pointed_at_the_same_database(console: Console) -> None:
     assert "password" not in conninfo_to_dict(console.url)
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "INSERT INTO alembic_version VALUES ('9999')",
-        "DROP TABLE used",
-        "WITH gone AS (DELETE FROM used RETURNING 1) SELECT count(*) FROM gone",
-        "SELECT 1; COMMIT; DROP TABLE used; SELECT 2",
-        "COMMIT; INSERT INTO alembic_version VALUES ('9999')",
-        "SET TRANSACTION READ WRITE; DROP TABLE used; COMMIT",
-        "DO $$ BEGIN SET TRANSACTION READ WRITE; DROP TABLE used; COMMIT; END $$",
-    ],
-)
-def test_questions_in_sql_cannot_change_anything(console: Console, sql: str) -> None:
-    before = console.rows(STATE)
-    said = console("query", "--sql", sql)
-    assert said.code == 2
-    assert said.err.startswith("error: the query failed: ")
-    assert console.rows(STATE) == before
+ATTACKS = [
+    "INSERT INTO alembic_version VALUES ('9999')",
+    "DROP TABLE used",
+    "WITH gone AS (DELETE FROM used RETURNING 1) SELECT count(*) FROM gone",
+    "SELECT 1; COMMIT; DROP TABLE used; SELECT 2",
+    "COMMIT; INSERT INTO alembic_version VALUES ('9999')",
+    "SET TRANSACTION READ WRITE; DROP TABLE used; COMMIT",
+    "DO $$ BEGIN SET TRANSACTION READ WRITE; DROP TABLE used; COMMIT; END $$",
+]
 
 
-def test_questions_in_sql_may_name_the_run(console: Console) -> None:
-    spec = write_workflow(console.directory / "wf", [Step("a")], [("1",), ("2",)])
-    number = console("run", spec, "--prepare", "--json").document["run_id"]
-    sql = "SELECT count(*) AS tuples, now() > 'epoch' AS later FROM tuple WHERE run_id = :run"
-    said = console("query", "--sql", sql, "--run", str(number), "--csv")
-    assert said.out == "tuples,later\n2,True\n"
+def test_questions_in_sql_cannot_change_anything(console: Console) -> None:
+    state = "SELECT version_num, to_regclass('used') IS NOT NULL FROM alembic_version"
+    before = console.rows(state)
+    for said in console.together(("query", "--sql", sql) for sql in ATTACKS):
+        assert said.code == 2, said
+        assert said.err.startswith("error: the query failed: ")
+        assert console.rows(state) == before
 
 
 def test_queries_are_listed_with_their_questions(console: Console) -> None:
@@ -99,17 +88,6 @@ def test_a_dump_brings_everything_back(console: Console) -> None:
     assert console("db", "dump", "all of it.dump").code == 0
     said = console("db", "restore", "all of it.dump", "--yes", "--database-url", elsewhere)
     assert said.code == 0, said
-    console._url = elsewhere
-    assert console.rows(question, number) == [("kept ☂",)]
+    with psycopg.connect(elsewhere) as copy:
+        assert copy.execute(question.encode(), [number]).fetchall() == [("kept ☂",)]
     assert console("db", "restore", "all of it.dump").code == 4  # nobody said yes
-
-
-def test_db_start_stop_and_url_tell_of_the_embedded_server(
-    fresh_home: Path, tmp_path: Path
-) -> None:
-    console = Console(fresh_home, tmp_path)
-    assert console("db", "stop", "--json").document == {"stopped": False}
-    started = console("db", "start", "--json").document
-    assert started["directory"] == str(fresh_home / "postgres")
-    assert console("db", "url", "--json").document == {"url": started["url"]}
-    assert console("db", "stop", "--json").document == {"stopped": True}

@@ -269,3 +269,11 @@ def test_impossible_edges_are_refused(
     said = console("run", spec)
     assert said.code == 2
     assert told in said.err
+
+
+def test_a_template_script_needs_neither_a_first_line_nor_leave_to_be_executed(
+    console: Console, tmp_path: Path
+) -> None:
+    spec = with_template(tmp_path, "plain")
+    spec.write_text(spec.read_text().replace("sh ./experiment.cmd", "./experiment.cmd"))
+    assert console.run(spec)["finished"] == 1

@@ -34,4 +34,4 @@ def test_a_run_whose_database_goes_away_ends_with_a_message(
     assert "the provenance database postgresql://" in said.err
     assert "cannot be used" in said.err
     assert "Traceback" not in said.err
-    eventually(lambda: not console.processes(), "the end of all processes", patience_s=5)
+    eventually(lambda: not console.processes(), "the end of all processes", patience_s=20)

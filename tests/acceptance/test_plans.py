@@ -15,7 +15,7 @@ CONTRACT = {  # DESIGN.md, section 10
 MEET = """
 place="$(dirname "$0")/.."
 touch "$place/came-$1"
-for patience in $(seq 1 600); do
+for patience in $(seq 1 1200); do
     if [ "$(ls "$place" | grep -c '^came-')" -ge 3 ]; then
         printf "ID\\nmet\\n" > ERelation.txt
         exit 0

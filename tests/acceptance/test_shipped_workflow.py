@@ -125,6 +125,13 @@ def test_a_query_speaks_csv_too(module_console: Console, run: Any) -> None:
     assert sorted(json.loads(row["values"])["STATION"] for row in rows) == STATIONS
 
 
+def test_sql_of_ones_own_may_name_the_run(module_console: Console, run: Any) -> None:
+    sql = "SELECT count(*) AS tuples, now() > 'epoch' AS later FROM used WHERE run_id = :run"
+    said = module_console("query", "--sql", sql, "--run", str(run["run_id"]), "--csv")
+    clear = sum(len(lines) for lines in relations_on_disk(run, "significant"))
+    assert said.out == f"tuples,later\n{6 + 30 + 30 + clear},True\n"
+
+
 def test_status_shows_the_run_in_words_and_in_json(module_console: Console, run: Any) -> None:
     number = str(run["run_id"])
     assert module_console("status", number, "--json").document == run

@@ -34,7 +34,7 @@ def spec(console: Console) -> Path:
 
 def nothing_is_left(console: Console) -> None:
     """Programs sleep for a minute: they cannot have gone by themselves."""
-    eventually(lambda: not console.processes(), "the end of all processes", patience_s=5)
+    eventually(lambda: not console.processes(), "the end of all processes", patience_s=20)
 
 
 def run_states(console: Console) -> list[str]:

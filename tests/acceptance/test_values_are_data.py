@@ -69,7 +69,10 @@ STEPS = [
 def test_values_arrive_unchanged_and_are_never_run(console: Console) -> None:
     directory = console.directory / 'it\'s a "strange" $(touch owned) ;name ☂'
     rows = [(str(number), value, "all") for number, value in enumerate(VALUES, start=1)]
-    run = console.run(write_workflow(directory, STEPS, rows, FIELDS))
+    too_long = [("long", "x" * 200_000, "none")]  # for the system to start any program with it
+    run = console.run(write_workflow(directory, STEPS, [*rows, *too_long], FIELDS), code=1)
+    assert run["finished"] == 2 * len(VALUES) + 1
+    assert (run["failed"], run["blocked"]) == (1, 2)
 
     for activity in ("tell", "again"):
         for number, value, _ in rows:
@@ -79,7 +82,7 @@ def test_values_arrive_unchanged_and_are_never_run(console: Console) -> None:
 
     stored = console.rows(
         "SELECT name, values->>'ID', values->>'VALUE' FROM tuple JOIN relation USING (relation_id)"
-        " WHERE run_id = %s AND name <> 'gather_out'",
+        " WHERE run_id = %s AND name <> 'gather_out' AND values->>'ID' <> 'long'",
         run["run_id"],
     )
     relations = ("input", "tell_out", "again_out")
@@ -90,14 +93,8 @@ def test_values_arrive_unchanged_and_are_never_run(console: Console) -> None:
     digest = hashlib.sha256("\0".join(sorted(VALUES)).encode()).hexdigest()
     (output,) = console.query("outputs", run["run_id"])
     assert output["values"] == {"DIGEST": digest}
-
-
-def test_a_value_too_long_for_any_program_fails_alone(console: Console) -> None:
-    rows = [("short",), ("x" * 200_000,)]
-    run = console.run(write_workflow(console.directory / "wf", [Step("a")], rows), code=1)
-    assert (run["finished"], run["failed"]) == (1, 1)
     (failure,) = console.query("failures", run["run_id"])
-    assert failure["cause"] == "not started"
+    assert (failure["activation"], failure["cause"]) == (f"tell.{len(rows) + 1}", "not started")
     assert "too long" in failure["stderr"]
 
 

@@ -12,21 +12,14 @@ from typing import Any
 
 import pytest
 
-from scicore.exports.formats import FORMATS
 from scicore.spec.wfformat import read_wfformat
-from tests.acceptance.console import Console, Said
+from tests.acceptance.console import Console
+from tests.acceptance.test_query_activities import with_query
 from tests.acceptance.workflows import Step, write_workflow
+from tests.unit.exports.at_console import EXTRA, count, export
 from tests.unit.exports.test_wfformat import check_shape
 
 ROOT = Path(__file__).resolve().parents[2]
-EXTRA = "the extra `exports` is not installed"
-PASSWORD = "hunter2hunter2"
-DIRECTORIES = {"ro-crate": "run-{}.crate", "csv": "run-{}.csv", "parquet": "run-{}.parquet"}
-FILES = {
-    "prov-json": "run-{}.prov.json",
-    "prov-n": "run-{}.provn",
-    "wfformat": "run-{}.wfformat.json",
-}
 
 
 @pytest.fixture(scope="module")
@@ -46,21 +39,6 @@ def climate(console: Console) -> Path:
 @pytest.fixture(scope="module")
 def run(console: Console, climate: Path) -> int:
     return int(console.run(climate)["run_id"])
-
-
-def require(format: str) -> None:
-    for package in FORMATS[format].packages:
-        pytest.importorskip(package, reason=EXTRA)
-
-
-def export(console: Console, run: int | str, format: str, *options: str | Path) -> Any:
-    said = console("export", str(run), "--format", format, "--json", *options)
-    assert said.code == 0, said
-    return said.document
-
-
-def count(console: Console, table: str, run: int) -> int:
-    return int(console.rows(f"SELECT count(*) FROM {table} WHERE run_id = %s", run)[0][0])
 
 
 # --- W3C PROV -----------------------------------------------------------------------------------
@@ -253,57 +231,29 @@ def test_parquet_has_every_row_of_the_database_with_its_type(console: Console, r
     ]
 
 
-# --- the command --------------------------------------------------------------------------------
+# --- other runs --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("format", [*FILES, *DIRECTORIES])
-def test_an_export_goes_to_the_current_directory_and_replaces_nothing_unasked(
-    home: Path, tmp_path: Path, run: int, format: str
-) -> None:
-    require(format)
-    user = Console(home, tmp_path)
-    name = (FILES | DIRECTORIES)[format].format(run)
-    first = user("export", str(run), "--format", format)
-    assert first.code == 0, first
-    assert first.out == f"{name}\n"
-    assert [path.name for path in tmp_path.iterdir()] == [name]
-    again = user("export", str(run), "--format", format, "--json")
-    assert again.code == 2
-    assert again.document["error"] == f"{name} is there already"
-    assert user("export", str(run), "--format", format, "--force").code == 0
-    assert [path.name for path in tmp_path.iterdir()] == [name]
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (
-            ["export", "last", "--format", "csv", "-o", "no/where"],
-            "the directory no does not exist",
-        ),
-        (["export", "999999", "--format", "csv"], "there is no run 999999"),
-        (["export", "last", "--format", "docx"], "'docx' is not one of"),
-    ],
-)
-def test_bad_usage_is_told(console: Console, run: int, words: list[str], message: str) -> None:
-    said: Said = console(*words)
-    assert said.code == 2
-    assert message in said.err
-    assert not list(console.directory.glob(".*"))
-
-
-def test_a_run_that_has_not_ended_is_exported_with_a_warning(
-    console: Console, climate: Path, run: int
-) -> None:
-    prepared = console("run", climate, "--fleet", "1xlocal", "--prepare", "--json").document
-    said = console("export", str(prepared["run_id"]), "--format", "csv", "--json")
-    assert said.code == 0
-    assert f"warning: run {prepared['run_id']} is prepared: more may come after this" in said.err
-    assert said.document["records"]["relation/stations"] == 6
-    assert said.document["records"]["activation"] == 0
-    trace = console("export", str(prepared["run_id"]), "--format", "wfformat")
-    assert trace.code == 2
-    assert "a trace needs at least one" in trace.err
+def test_a_query_is_the_softwares_own_work(console: Console, tmp_path: Path) -> None:
+    model = pytest.importorskip("prov.model", reason=EXTRA)
+    run = console.run(with_query(tmp_path))["run_id"]
+    target = export(console, run, "prov-json")["path"]
+    document = model.ProvDocument.deserialize(source=target, format="json")
+    [(query,)] = console.rows(
+        "SELECT activation_id FROM activation WHERE run_id = %s AND name = 'join.1'", run
+    )
+    [attempt] = document.get_record(f"run:{run}/attempt/{query}/1")
+    [agent] = attempt.get_attribute("prov:agent")
+    assert agent.localpart.startswith("software/")
+    used = [
+        r for r in document.records if str(r.identifier).startswith(f"run:{run}/usage/{query}/")
+    ]
+    assert len(used) == 6  # three numbers doubled, three names
+    derived = list(document.get_records(model.ProvDerivation))
+    assert len(derived) == 1 + 3 + 2  # the plan, what was doubled, what was greeted
+    trace = read_wfformat(Path(export(console, run, "wfformat")["path"]))
+    [join] = [task for task in trace.tasks if task.id == "join.1"]
+    assert len(join.parents) == 3
 
 
 def test_failures_are_exported_as_failures(console: Console, tmp_path: Path) -> None:
@@ -326,35 +276,3 @@ def test_failures_are_exported_as_failures(console: Console, tmp_path: Path) -> 
     told = export(console, run, "wfformat")
     assert told["records"]["tasks"] == 2
     assert told["warnings"] == ["2 activations have not finished: the trace leaves them out"]
-
-
-def test_nothing_secret_is_exported(console: Console, home: Path, tmp_path: Path) -> None:
-    leak = f'echo "cannot reach postgresql://ana:{PASSWORD}@db/lab" >&2; exit 1\n'
-    spec = write_workflow(tmp_path / "wf", [Step("leak", leak)], [("1",)])
-    text = spec.read_text(encoding="utf-8")
-    spec.write_text(
-        text.replace(
-            "<conceptualWorkflow",
-            f'<database server="db" password="{PASSWORD}"/>\n  <conceptualWorkflow',
-            1,
-        ).replace("/bin/leak ", f"/bin/leak --url=https://ana:{PASSWORD}@example.org/ "),
-        encoding="utf-8",
-    )
-    run = console.run(spec, code=1)["run_id"]
-    secrets = [PASSWORD.encode(), *server_secrets(home)]
-    for format in ("csv", "parquet", "prov-json", "prov-n", "ro-crate"):
-        require(format)
-        target = Path(export(console, run, format)["path"])
-        files = [target, *target.rglob("*")]
-        content = b"".join(file.read_bytes() for file in files if file.is_file())
-        assert not [secret for secret in secrets if secret in content], format
-
-
-def server_secrets(home: Path) -> list[bytes]:
-    """The embedded server's own password, from whichever file keeps it."""
-    found = []
-    for file in (home / "postgres").iterdir():
-        if file.is_file() and "pass" in file.name:
-            found.append(file.read_bytes().strip().rpartition(b":")[2])
-    assert found
-    return found

@@ -36,7 +36,7 @@ from tests.acceptance.console import Console, eventually
 from tests.acceptance.workflows import Step, write_workflow
 
 TABLES = ("run", "vm", "activation", "attempt", "tuple", "used")
-OWN = "run_id", "directory", "created_at"  # of a run, or of when it was prepared
+OWN = "run_id", "plan_id", "directory", "created_at"  # of a run, or of when it was prepared
 
 
 @pytest.fixture
@@ -44,12 +44,23 @@ def console(home: Path, tmp_path: Path) -> Console:
     return Console(home, tmp_path)
 
 
+@pytest.fixture(scope="module")
+def template(home: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The name of a database with the schema, to be copied."""
+    name = "schema_template"
+    url = Console(home, tmp_path_factory.mktemp("template")).url
+    with psycopg.connect(url, autocommit=True) as server:
+        server.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    connect(url.replace("/scicumulus?", f"/{name}?")).engine.dispose()
+    return name
+
+
 @pytest.fixture
-def database(console: Console) -> Iterator[Database]:
+def database(console: Console, template: str) -> Iterator[Database]:
     """A new database with the schema, and nothing in it."""
-    name = sql.Identifier("schema_test")
+    name, model = sql.Identifier("schema_test"), sql.Identifier(template)
     with psycopg.connect(console.url, autocommit=True) as server:
-        server.execute(sql.SQL("CREATE DATABASE {}").format(name))
+        server.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(name, model))
         made = connect(console.url.replace("/scicumulus?", "/schema_test?"))
         console.extra["SCICUMULUS_DATABASE_URL"] = made.url
         yield made
@@ -65,9 +76,8 @@ def prepared_runs(console: Console, database: Database, count: int) -> list[Stor
         [("1",), ("2",), ("3",)],
         max_failure=2,
     )
-    plan = str(console("plan", spec, "--fleet", "2xlocal", "--json").document["plan_id"])
-    words = ("run", spec, "--plan", plan, "--prepare", "--json")
-    numbers = [console(*words).document["run_id"] for _ in range(count)]
+    words = ("run", spec, "--fleet", "2xlocal", "--prepare", "--json")
+    numbers = [said.document["run_id"] for said in console.together([words] * count)]
     with database.engine.connect() as connection:
         return [load_run(connection, number) for number in numbers]
 

@@ -127,7 +127,11 @@ def test_a_run_whose_activations_all_finish_is_finished_and_everybody_leaves() -
     stage = Stage(one_map("x"), plan(fleet(1, 1), {"first.1": "vm-1"}))
     stage.begin("vm-1", "vm-2")
     assert stage.finish("first.1", ("y",)) == [Stop("vm-1"), Stop("vm-2")]
-    assert stage.facts()[-1] == RunEnded(3.0, RunState.FINISHED)
+    assert stage.facts()[-3:] == [
+        VmChanged(3.0, "vm-1", "left", ""),
+        VmChanged(3.0, "vm-2", "left", ""),
+        RunEnded(3.0, RunState.FINISHED),
+    ]
     assert stage.execution.state is RunState.FINISHED
 
 

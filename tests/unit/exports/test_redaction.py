@@ -7,7 +7,7 @@ import shlex
 import pytest
 from lxml import etree
 
-from scicore.exports.redaction import clean, clean_variable
+from scicore.exports.redaction import clean, clean_specification, clean_variable
 
 SECRET = "hunter2hunter2"
 
@@ -56,3 +56,17 @@ def test_xml_and_commands_stay_well_formed() -> None:
 def test_a_variable_with_a_telling_name_is_masked_whatever_it_holds() -> None:
     assert clean_variable("API_TOKEN", SECRET) == "***"
     assert clean_variable("THREADS", "4") == "4"
+
+
+def test_so_it_is_in_the_text_of_the_specification() -> None:
+    text = f"""<activity tag="a">
+      <environment type="LOCAL"/>
+      <environment name="API_TOKEN" value="{SECRET}"/>
+      <environment value='{SECRET} > 1'
+                   name='LAB_SECRET'/>
+      <environment name="THREADS" value="4"/>
+    </activity>"""
+    cleaned = clean_specification(text)
+    values = [each.get("value") for each in etree.fromstring(cleaned)]
+    assert values == [None, "***", "***", "4"]
+    assert clean_specification(cleaned) == cleaned

@@ -89,6 +89,16 @@ def test_a_name_and_a_dependency_must_not_contradict_each_other(broken: Broken) 
     assert defect.expected == "one of the two: oa is what activity a produces"
 
 
+def test_a_blank_is_no_name(broken: Broken) -> None:
+    second = (
+        '<activity tag="second" type="MAP" activation="p"><relation reltype="Input" name=" "'
+        ' dependency="square"/><relation reltype="Output" name="o"/></activity>'
+        "</conceptualWorkflow>"
+    )
+    defect = the_only(broken(("</conceptualWorkflow>", second)))
+    assert (defect.line, defect.found) == (11, 'name=" "')
+
+
 def test_relations_that_differ_only_in_case_would_be_one_in_sql(broken: Broken) -> None:
     second = (
         '<activity tag="second" type="MAP" activation="p"><relation reltype="Input"'
