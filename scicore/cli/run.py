@@ -80,7 +80,14 @@ def command(
     if prepare:
         _print_prepared(run_id, slaves, as_json)
         return 0
-    summary = _launch(run_id, slaves, database, as_json=as_json)
+    try:
+        summary = _launch(run_id, slaves, database, as_json=as_json)
+    except KeyboardInterrupt:  # it came before mpirun was there to be asked
+        from scicore.model.activation import RunState
+        from scicore.provenance.store import close_run
+
+        close_run(database.engine, run_id, RunState.STOPPED)
+        raise
     if as_json:
         print_json(as_document(summary))
     else:

@@ -174,7 +174,7 @@ class Runner:
         except OSError as error:
             # A script of the workspace without `#!`, or without leave to be executed, as the
             # templates of old have: what a shell would do with it.
-            script = "/" in words[0] and (directory / words[0]).is_file()
+            script = words[0].startswith("./") and (directory / words[0]).is_file()
             if not script or error.errno not in (errno.ENOEXEC, errno.EACCES):
                 raise
             return _popen(("/bin/sh", *words), directory, environment)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from queue import Empty, SimpleQueue
 
 import msgspec
-from sqlalchemy import Connection, Engine, select
+from sqlalchemy import Connection, Engine, select, text
 
 from scicore.errors import DatabaseError
 from scicore.execution.messages import (
@@ -33,6 +33,7 @@ from scicore.provenance.store import StoredRun, activity_ids_of, file_row, relat
 
 GATHER_S = 0.02  # how long a batch waits for company
 BATCH = 2000  # facts at most in one transaction
+ANALYZE_AT = 1000  # facts; then at four times as many, and so on, and at the end
 
 _OVER = frozenset(
     {
@@ -237,7 +238,7 @@ class DatabaseRecorder:
 
     def _write_batches(self) -> None:
         try:
-            more = True
+            more, analyze_at = True, ANALYZE_AT
             while more:
                 facts, more = self._gather()
                 if facts:
@@ -248,10 +249,21 @@ class DatabaseRecorder:
                     with self._progress:
                         self._written += len(facts)
                         self._progress.notify_all()
+                if self._written >= analyze_at or (self._written > ANALYZE_AT and not more):
+                    analyze_at = 4 * self._written
+                    self._analyze()
         except Exception as error:  # told to the master by its next record()
             with self._progress:
                 self._error = error
                 self._progress.notify_all()
+
+    def _analyze(self) -> None:
+        """Tell PostgreSQL's planner how large the run is: its own daemon looks once a minute, and
+        until then a join over a run that grew in seconds may take for ever."""
+        grown = (tables.tuple_, tables.file, tables.activation, tables.used, tables.attempt)
+        names = ", ".join(table.name for table in grown)
+        with self._engine.begin() as connection:
+            connection.execute(text(f"ANALYZE (SKIP_LOCKED) {names}"))
 
     def _gather(self) -> tuple[list[Fact], bool]:
         """The next batch, and whether more will come."""

@@ -147,6 +147,10 @@ class _Limits:
 def _limits(constraint: Element | None, findings: Findings) -> _Limits:
     if constraint is None:
         return _Limits()
+    for attribute in ("max_time", "max_financial_cost"):
+        if constraint.get(attribute):
+            told = f"{attribute} of <constraint> is stored, but runs do not stop at it yet"
+            findings.warn(constraint.line_of(attribute), told)
     return _Limits(
         shape.count(constraint, "max_vm_amount", 0, findings),
         shape.quantity(constraint, "max_time", "seconds", findings),

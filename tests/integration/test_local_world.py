@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -197,7 +198,7 @@ def relation(name: str, *fields: str) -> Relation:
 def command(directory: Path, name: str) -> str:
     path = directory / f"{name}.py"
     path.write_text(dedent(PROGRAMS[name]))
-    return f"{sys.executable} {path} %=N%"
+    return f"{shlex.join([sys.executable, str(path)])} %=N%"
 
 
 def workflow(directory: Path, numbers: range, *activities: Activity) -> Workflow:

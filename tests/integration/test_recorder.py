@@ -31,7 +31,7 @@ from scicore.model.workflow import (
     Workflow,
 )
 from scicore.provenance import steering
-from scicore.provenance.recorder import DatabaseRecorder
+from scicore.provenance.recorder import ANALYZE_AT, DatabaseRecorder
 from scicore.provenance.store import load_run, prepare_run, save_plan, save_workflow
 from tests.acceptance.console import eventually
 from tests.integration.known_runs import FLEET
@@ -219,6 +219,16 @@ def test_a_wish_is_pending_until_the_master_has_handled_it(
     with engine.connect() as connection:
         (left,) = steering.pending(connection, run_id)
     assert (left.number, left.action) == (2, "resume")
+
+
+def test_the_planner_learns_at_once_how_large_a_run_has_become(
+    recorder: DatabaseRecorder, recorded: Recorded
+) -> None:
+    made = 2 * ANALYZE_AT
+    recorder.record([created(1)])
+    recorder.record([TupleGenerated(n, "joined", (n,), (str(n),), 1) for n in range(4, 4 + made)])
+    ((estimated,),) = recorded("SELECT reltuples FROM pg_class WHERE oid = 'tuple'::regclass")
+    assert estimated >= made
 
 
 def test_what_the_database_refuses_is_told_to_the_master(recorder: DatabaseRecorder) -> None:

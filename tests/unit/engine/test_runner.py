@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import stat
 import sys
@@ -44,7 +45,7 @@ class Bench:
         """The command that runs this code; tags may be added to it."""
         path = self.directory / f"{name}.py"
         path.write_text(dedent(code))
-        return f"{sys.executable} {path}"
+        return shlex.join([sys.executable, str(path)])
 
     def shell(self, code: str) -> str:
         path = self.directory / "program.sh"
