@@ -79,6 +79,8 @@ def command(
         run_id, slaves = _prepare(connection, specification, wish)
     if prepare:
         _print_prepared(run_id, slaves, as_json)
+        if database_url:
+            say("(with SCICUMULUS_DATABASE_URL set to the same database)")
         return 0
     try:
         summary = _launch(run_id, slaves, database, as_json=as_json)

@@ -7,6 +7,7 @@ import hashlib
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -226,9 +227,9 @@ def prepare_run(
         )
         .returning(tables.run.c.run_id)
     ).scalar_one()
-    directory = f"{workflow.experiment_directory}/runs/{run_id}"
+    directory = _unused_directory(Path(workflow.experiment_directory, "runs"), run_id)
     connection.execute(
-        update(tables.run).where(tables.run.c.run_id == run_id).values(directory=directory)
+        update(tables.run).where(tables.run.c.run_id == run_id).values(directory=str(directory))
     )
     connection.execute(
         insert(tables.vm),
@@ -248,6 +249,15 @@ def prepare_run(
     _save_inputs(connection, run_id, workflow_id, workflow)
     copy_rows(connection, tables.file, (file_row(run_id, file) for file in files))
     return int(run_id)
+
+
+def _unused_directory(runs: Path, run_id: int) -> Path:
+    """A run of another database may have used the number: its results must not be touched."""
+    directory, again = runs / str(run_id), 2
+    while directory.exists():
+        directory = runs / f"{run_id}-{again}"
+        again += 1
+    return directory
 
 
 def _save_inputs(connection: Connection, run_id: int, workflow_id: int, workflow: Workflow) -> None:

@@ -75,13 +75,11 @@ def test_all_problems_of_a_specification_are_told_at_once_with_their_places(
 
 
 def test_a_bad_specification_leaves_no_trace_in_the_database(console: Console, bad: Path) -> None:
-    def count() -> list[int]:
-        return [console.rows(f"SELECT count(*) FROM {table}")[0][0] for table in TABLES]
-
-    before = count()
-    for verb in ("run", "plan"):
-        assert console(verb, bad).code == 2
-    assert count() == before
+    counts = "SELECT " + ", ".join(f"(SELECT count(*) FROM {table})" for table in TABLES)
+    before = console.rows(counts)
+    answers = console.together((verb, bad) for verb in ("run", "plan"))
+    assert [said.code for said in answers] == [2, 2]
+    assert console.rows(counts) == before
 
 
 def test_a_bad_specification_does_not_even_start_the_embedded_server(
