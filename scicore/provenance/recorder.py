@@ -33,7 +33,7 @@ from scicore.provenance.store import StoredRun, activity_ids_of, file_row, relat
 
 GATHER_S = 0.02  # how long a batch waits for company
 BATCH = 2000  # facts at most in one transaction
-ANALYZE_AT = 1000  # facts; then at four times as many, and so on, and at the end
+ANALYZE_AT = 1000  # facts; so few need no statistics
 
 _OVER = frozenset(
     {
@@ -238,7 +238,7 @@ class DatabaseRecorder:
 
     def _write_batches(self) -> None:
         try:
-            more, analyze_at = True, ANALYZE_AT
+            more, analyzed = True, ANALYZE_AT
             while more:
                 facts, more = self._gather()
                 if facts:
@@ -249,8 +249,8 @@ class DatabaseRecorder:
                     with self._progress:
                         self._written += len(facts)
                         self._progress.notify_all()
-                if self._written >= analyze_at or (self._written > ANALYZE_AT and not more):
-                    analyze_at = 4 * self._written
+                if self._written >= (10 if more else 2) * analyzed:
+                    analyzed = self._written
                     self._analyze()
         except Exception as error:  # told to the master by its next record()
             with self._progress:
@@ -259,7 +259,8 @@ class DatabaseRecorder:
 
     def _analyze(self) -> None:
         """Tell PostgreSQL's planner how large the run is: its own daemon looks once a minute, and
-        until then a join over a run that grew in seconds may take for ever."""
+        until then a join over a run that grew in seconds may take for ever. A few times per run,
+        because it takes most of a second when the tables have a million rows."""
         grown = (tables.tuple_, tables.file, tables.activation, tables.used, tables.attempt)
         names = ", ".join(table.name for table in grown)
         with self._engine.begin() as connection:
