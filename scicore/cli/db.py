@@ -81,8 +81,18 @@ def restore(file: Path, yes: bool, database_url: str | None) -> None:
     """Replace the database's contents by those of FILE."""
     if not yes:
         click.confirm("This replaces everything in the provenance database. Go on?", abort=True)
+    from scicore.provenance.connection import connect
+    from scicore.provenance.relation_views import drop_all, refresh_all
+
+    # Views of workflows that the dump does not know would hold on to the tables.
+    with connect(database_url).engine.begin() as connection:
+        drop_all(connection)
     options = ["--clean", "--if-exists", "--no-owner", "--single-transaction", str(file)]
-    _run_client("pg_restore", options, database_url)
+    try:
+        _run_client("pg_restore", options, database_url)
+    finally:
+        with connect(database_url).engine.begin() as connection:
+            refresh_all(connection)
     say(f"restored from {file}")
 
 

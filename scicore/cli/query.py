@@ -66,6 +66,8 @@ def command(
         print_table(answer.columns, answer.rows)
         if not answer.rows:
             say("(no rows)")
+    if query is not None and query.limit is not None and len(answer.rows) >= query.limit:
+        say(f"(the first {query.limit} rows; use --sql or `scicumulus export` for all)")
 
 
 def _list(as_json: bool) -> None:

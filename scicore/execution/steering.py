@@ -5,18 +5,19 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from scicore.execution.messages import Condition
 from scicore.model.activation import Activation
 from scicore.model.workflow import Activity
 
-OPERATORS: Mapping[str, Callable[[object, object], bool]] = {
+OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
     "!=": operator.ne,
-    "<": operator.lt,  # type: ignore[dict-item]
-    "<=": operator.le,  # type: ignore[dict-item]
-    ">": operator.gt,  # type: ignore[dict-item]
-    ">=": operator.ge,  # type: ignore[dict-item]
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
 }
 
 

@@ -149,6 +149,8 @@ def _view(schema: sql.Identifier, name: str, relation: Relation, place: Place) -
 
 def _typed(name: str, type_: FieldType) -> sql.Composed:
     value = sql.SQL("(values->>{})").format(sql.Literal(name))
-    if type_ is FieldType.FLOAT:
-        return sql.SQL("{}::double precision").format(value)
-    return value
+    if type_ is not FieldType.FLOAT:
+        return value
+    return sql.SQL(
+        "CASE WHEN pg_input_is_valid({0}, 'double precision') THEN {0}::double precision END"
+    ).format(value)

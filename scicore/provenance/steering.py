@@ -30,7 +30,9 @@ def request(
     conditions: Sequence[Condition] = (),
 ) -> int:
     """Leave a wish for the master; returns its number. The run's row is locked for the count."""
-    connection.execute(text("SELECT FROM run WHERE run_id = :run FOR UPDATE"), {"run": run_id})
+    connection.execute(
+        text("SELECT FROM run WHERE run_id = :run FOR NO KEY UPDATE"), {"run": run_id}
+    )
     number = connection.execute(
         text(
             """
