@@ -16,7 +16,7 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
-from scicore.execution.messages import AttemptEnded, Cancel, Instruction, Start, Stop
+from scicore.execution.messages import AttemptEnded, Cancel, Start, Stop
 from scicore.model.workflow import Activity
 
 
@@ -77,20 +77,3 @@ class SlaveEnd(Protocol):
     def send(self, message: ToMaster) -> None: ...
 
     def close(self) -> None: ...
-
-
-__all__ = [
-    "Crash",
-    "Hello",
-    "Instruction",
-    "MasterEnd",
-    "Orders",
-    "Request",
-    "SlaveEnd",
-    "ToMaster",
-    "ToSlave",
-    "Welcome",
-    "decode_to_master",
-    "decode_to_slave",
-    "encode",
-]

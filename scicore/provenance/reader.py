@@ -36,7 +36,6 @@ class RunSummary:
     ended_at: datetime | None
     makespan_s: float | None  # so far, while it is running
     predicted_makespan_s: float
-    planned: int  # activations that the plan foresaw
     attempts: int
     activities: tuple[ActivityProgress, ...]  # in the order of the workflow
 
@@ -82,7 +81,6 @@ def run_summary(connection: Connection, run_id: int) -> RunSummary:
                 "makespan_s"
             ),
             plan.makespan_s.label("predicted_makespan_s"),
-            _count(tables.assignment, tables.assignment.c.plan_id == run.plan_id, "planned"),
             _count(tables.attempt, tables.attempt.c.run_id == run.run_id, "attempts"),
         )
         .join(tables.workflow, workflow.workflow_id == run.workflow_id)
