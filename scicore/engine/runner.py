@@ -299,26 +299,32 @@ def _groups(program: _Program) -> set[int]:
 
 
 def _reap(process: subprocess.Popen[bytes]) -> tuple[int, Usage]:
-    """Exit code (negative = signal) and usage; I/O is read off the zombie before it goes."""
-    read_bytes, written_bytes = _io(process.pid)
+    """Exit code (negative = signal) and usage.
+
+    The kernel adds a child's I/O to its parent's when it is reaped. What the zombie itself would
+    tell is for root's eyes only.
+    """
+    read_before, written_before = _own_io()
     _, status, used = os.wait4(process.pid, 0)
+    read_after, written_after = _own_io()
     process.returncode = os.waitstatus_to_exitcode(status)  # so that Popen does not wait again
     usage = Usage(
         cpu_s=used.ru_utime + used.ru_stime,
         peak_rss_bytes=used.ru_maxrss * 1024,
-        read_bytes=read_bytes,
-        written_bytes=written_bytes,
+        read_bytes=read_after - read_before,
+        written_bytes=written_after - written_before,
     )
     return process.returncode, usage
 
 
-def _io(pid: int) -> tuple[int, int]:
+def _own_io() -> tuple[int, int]:
+    """Bytes read and written by this process and the children that it has reaped."""
     try:
-        lines = Path(f"/proc/{pid}/io").read_text().splitlines()
-    except OSError:
+        lines = Path("/proc/self/io").read_text().splitlines()
+    except OSError:  # a kernel that does not count
         return 0, 0
     figures = dict(line.split(": ") for line in lines)
-    return int(figures.get("rchar", 0)), int(figures.get("wchar", 0))
+    return int(figures["rchar"]), int(figures["wchar"])
 
 
 def _add(one: Usage, other: Usage) -> Usage:
