@@ -4,22 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
+from typing import Any
 
 from scicore.errors import UsageError
 from scicore.planners.base import Planner
+from scicore.planners.exact import Exact
 from scicore.planners.fcfs import Fcfs
 from scicore.planners.heft import Heft
+from scicore.planners.max_min import MaxMin
+from scicore.planners.mct import Mct
+from scicore.planners.min_min import MinMin
+from scicore.planners.parameters import read_settings
+from scicore.planners.peft import Peft
+from scicore.planners.reassign import Reassign
+from scicore.planners.reassign_plus import ReassignPlus
+from scicore.planners.round_robin import RoundRobin
 
-PLANNERS: Mapping[str, Planner] = {
-    "fcfs": Fcfs(),
-    "heft": Heft(),
+PLANNERS: Mapping[str, type[Planner[Any]]] = {
+    "fcfs": Fcfs,
+    "round-robin": RoundRobin,
+    "min-min": MinMin,
+    "max-min": MaxMin,
+    "mct": Mct,
+    "heft": Heft,
+    "peft": Peft,
+    "reassign": Reassign,
+    "reassign-plus": ReassignPlus,
+    "exact": Exact,
 }
-DEFAULT = "heft"
+DEFAULT = "reassign-plus"
+# As <algorithm> says it; the papers' own is `reassign`.
+ALIASES = dict.fromkeys(("q-learning", "qlearning", "q_learning"), "reassign-plus")
 
 
-def planner(name: str) -> Planner:
+def planner(name: str, settings: Mapping[str, str] | None = None) -> Planner[Any]:
+    """The planner of that name; `settings` are its parameters as the user wrote them."""
+    name = ALIASES.get(name.lower(), name)
     if name in PLANNERS:
-        return PLANNERS[name]
+        kind = PLANNERS[name]
+        return kind(read_settings(kind.settable, name, settings or {}))
     close = get_close_matches(name.lower(), PLANNERS, n=1, cutoff=0.5)
     guess = f"; did you mean {close[0]!r}?" if close else ""
     raise UsageError(

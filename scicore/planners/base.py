@@ -1,83 +1,120 @@
-"""What all planners share: their protocol, the check of a problem, the VMs' timetable, the plan.
+"""What all planners share: their protocol, their budget, the check of a problem, the plan.
 
-A planner is pure: no clock, no I/O; its only randomness comes from the seed it is given.
+A planner is pure: no I/O, no clock but the one in its budget; its only randomness comes from the
+seed it is given.
 """
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 
-import networkx as nx
 import numpy as np
 
 from scicore.errors import UsageError
+from scicore.kernel.instance import NEVER, Floats, Instance, Ints, instance_of
+from scicore.kernel.jit import suited
+from scicore.kernel.strict import decode, lengths_ms
 from scicore.model.cloud import Fleet
-from scicore.model.plan import Assignment, Plan
+from scicore.model.plan import Assignment, Plan, Policy
 from scicore.model.problem import Problem
-from scicore.planners.bounds import lower_bound_s
+from scicore.planners.bounds import bounds_of
+from scicore.planners.parameters import Parameters, as_texts
+
+P = TypeVar("P", bound=Parameters)
+LONGEST_S = 1e11  # three thousand years; sums of such runtimes still fit into 64 bits of ms
 
 
-class Planner(Protocol):
-    name: str  # as the user writes it
+class Progress(NamedTuple):
+    """How far a learner has come."""
 
-    def plan(self, problem: Problem, seed: int) -> Plan:
-        """Same problem and seed, same plan."""
-        ...
+    episodes: int  # simulated so far
+    makespan_s: float  # of the best plan so far
+    lower_bound_s: float
+
+
+Report = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Precedence:
-    """The edges of a problem as planners walk them; activations are indices."""
+class Budget:
+    """So many seconds for planning, counted from here on; the best plan by then is returned."""
 
-    order: tuple[int, ...]  # topological; of several possible orders, the smallest
-    position: tuple[int, ...]  # topological index of each activation, the inverse of `order`
-    parents: tuple[tuple[int, ...], ...]
-    children: tuple[tuple[int, ...], ...]
+    seconds: float
+    clock: Callable[[], float]  # in seconds, e.g. time.perf_counter; pure code has none of its own
+    began_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not self.seconds >= 0:
+            raise UsageError(f"found a budget of {self.seconds} s, expected 0 s or more")
+        object.__setattr__(self, "began_s", self.clock())
+
+    @property
+    def left_s(self) -> float:
+        return self.began_s + self.seconds - self.clock()
+
+    @property
+    def spent(self) -> bool:
+        return self.left_s <= 0
 
 
-class Placement(NamedTuple):
-    """Where and when a planner puts an activation."""
+class Planner(ABC, Generic[P]):
+    """Made with its parameters; without them it has the defaults."""
 
-    vm: int  # index within the fleet
-    start_s: float
-    finish_s: float
+    name: ClassVar[str]  # as the user writes it
+    settable: ClassVar[type[Parameters]] = Parameters  # the dataclass that P stands for
+
+    def __init__(self, parameters: P | None = None) -> None:
+        self.parameters = parameters or cast("P", self.settable())
+
+    @abstractmethod
+    def plan(
+        self,
+        problem: Problem,
+        seed: int,
+        budget: Budget | None = None,
+        progress: Report | None = None,
+        policy: Policy | None = None,
+    ) -> Plan:
+        """Same problem, seed and policy, same plan, unless a budget cuts the learning short.
+
+        `policy` is what an earlier plan for the same workflow has learned (Plan.policy); planners
+        that do not learn ignore it, as they ignore budget and progress.
+        """
 
 
 # -- the check ----------------------------------------------------------------------------------
 
 
-def validated(problem: Problem) -> Precedence:
+def validated(problem: Problem) -> Instance:
     """Refuse what cannot be planned, before any planning; every planner starts with this."""
     _check_fleet(problem.fleet)
     _check_activations(problem)
     _check_runtimes(problem)
-    graph = problem.graph()
-    try:
-        order = tuple(nx.lexicographical_topological_sort(graph))
-    except nx.NetworkXUnfeasible as error:
-        raise _cycle_error(problem, graph) from error
-    position = [0] * len(order)
-    for place, index in enumerate(order):
-        position[index] = place
-    nodes = range(len(order))
-    return Precedence(
-        order,
-        tuple(position),
-        parents=tuple(tuple(graph.predecessors(index)) for index in nodes),
-        children=tuple(tuple(graph.successors(index)) for index in nodes),
-    )
+    instance = instance_of(problem)
+    if len(instance.order) < len(problem.activations):
+        raise _cycle_error(problem)
+    fits = (instance.runtime_ms != NEVER).any(axis=1)
+    if not fits.all():
+        raise _too_large(problem, int(np.argmin(fits)))
+    return instance
 
 
 def _check_fleet(fleet: Fleet) -> None:
     if not fleet.vms:
         raise UsageError("the fleet has no VM", "name at least one, e.g. --fleet 2xlocal")
     for vm in fleet.vms:
-        if vm.type.slots < 1:
-            raise UsageError(f"VM {vm.id}: found {vm.type.slots} slots, expected at least 1")
+        kind = vm.type
+        for what, value, sound, expected in (
+            ("slots", kind.slots, kind.slots >= 1, "at least 1"),
+            ("MB of memory", kind.memory_mb, kind.memory_mb >= 0, "0 (unknown) or more"),
+            ("s of boot", kind.boot_s, 0 <= kind.boot_s < np.inf, "0 or more"),
+            ("MB/s", kind.bandwidth_mb_s, 0 < kind.bandwidth_mb_s < np.inf, "more than 0"),
+        ):
+            if not sound:
+                raise UsageError(f"VM {vm.id}: found {value} {what}, expected {expected}")
 
 
 def _check_activations(problem: Problem) -> None:
@@ -89,6 +126,15 @@ def _check_activations(problem: Problem) -> None:
     for edge in problem.edges:
         if not all(0 <= index < count for index in edge):
             raise UsageError(f"edge {edge}: expected activations between 0 and {count - 1}")
+    for what, values, expected, least in (
+        ("cpus", problem.cpus, count, 1),
+        ("memory_mb", problem.memory_mb, count, 0),
+        ("edge_bytes", problem.edge_bytes, len(problem.edges), 0),
+    ):
+        if values and len(values) != expected:
+            raise UsageError(f"{what}: found {len(values)} values, expected {expected} or none")
+        if values and not min(values) >= least:
+            raise UsageError(f"{what}: found {min(values)}, expected {least} or more")
 
 
 def _check_runtimes(problem: Problem) -> None:
@@ -98,7 +144,7 @@ def _check_runtimes(problem: Problem) -> None:
             f"the runtimes are a matrix of {problem.runtime_s.shape}, expected {shape}: "
             "one row per activation, one column per VM"
         )
-    wrong = np.argwhere(~(np.isfinite(problem.runtime_s) & (problem.runtime_s >= 0)))
+    wrong = np.argwhere(~((problem.runtime_s >= 0) & (problem.runtime_s < LONGEST_S)))
     if len(wrong):
         activation, vm = wrong[0]
         raise UsageError(
@@ -108,147 +154,114 @@ def _check_runtimes(problem: Problem) -> None:
         )
 
 
-def _cycle_error(problem: Problem, graph: nx.DiGraph[int]) -> UsageError:
-    cycle = [problem.activations[edge[0]] for edge in nx.find_cycle(graph)]
+def _cycle_error(problem: Problem) -> UsageError:
+    import networkx as nx  # slow to import
+
+    cycle = [problem.activations[edge[0]] for edge in nx.find_cycle(problem.graph())]
     shown = " → ".join([*cycle[:8], *(["…"] if len(cycle) > 8 else []), cycle[0]])
     return UsageError(f"the activations wait for each other in a cycle: {shown}")
 
 
-# -- the timetable ------------------------------------------------------------------------------
-
-
-class Opening(NamedTuple):
-    """The earliest time at which something fits on a VM, and the slot where it does."""
-
-    start_s: float
-    slot: int
-
-
-class _Full(NamedTuple):
-    """No interval of some length can start from here on until there."""
-
-    from_s: float
-    to_s: float
-
-
-class Timetable:
-    """The idle gaps of every slot of every VM, for planners that insert into them.
-
-    Gaps only ever shrink, so what was found full stays full. The last finding for each length is
-    kept: activations of one activity are often estimated alike, and thousands of them must not
-    try the same small gaps again.
-    """
-
-    def __init__(self, fleet: Fleet) -> None:
-        self._slots = [[_Slot() for _ in range(vm.type.slots)] for vm in fleet.vms]
-        self._full: list[dict[float, _Full]] = [{} for _ in fleet.vms]  # by length
-
-    def earliest(self, vm: int, ready_s: float, length_s: float) -> Opening:
-        """Where an interval of this length can start soonest, over all slots of the VM."""
-        full = self._full[vm].get(length_s)
-        if full and full.from_s <= ready_s <= full.to_s:
-            from_s, search_s = full
-        else:
-            from_s = search_s = ready_s
-        opening = self._search(vm, search_s, length_s)
-        self._full[vm][length_s] = _Full(from_s, opening.start_s)
-        return opening
-
-    def _search(self, vm: int, ready_s: float, length_s: float) -> Opening:
-        best = Opening(math.inf, 0)
-        for number, slot in enumerate(self._slots[vm]):
-            start_s = slot.earliest(ready_s, length_s, before_s=best.start_s)
-            if start_s < best.start_s:
-                best = Opening(start_s, number)
-                if start_s <= ready_s:
-                    break
-        return best
-
-    def reserve(self, vm: int, slot: int, start_s: float, finish_s: float) -> None:
-        """Take an interval that `earliest` has offered."""
-        self._slots[vm][slot].reserve(start_s, finish_s)
-
-
-class _Slot:
-    """The gaps of one slot: disjoint, ascending, the last one without end.
-
-    Gaps are kept rather than reservations, because schedules have few of them: most reservations
-    follow one another closely.
-    """
-
-    __slots__ = ("_ends_s", "_starts_s")
-
-    def __init__(self) -> None:
-        self._starts_s = [0.0]
-        self._ends_s = [math.inf]
-
-    def earliest(self, ready_s: float, length_s: float, before_s: float) -> float:
-        """The earliest start; infinite as soon as none before `before_s` is possible."""
-        gap = bisect_left(self._ends_s, ready_s + length_s)
-        while True:
-            start_s = max(self._starts_s[gap], ready_s)
-            if start_s >= before_s:
-                return math.inf
-            if start_s + length_s <= self._ends_s[gap]:
-                return start_s
-            gap += 1
-
-    def reserve(self, start_s: float, finish_s: float) -> None:
-        if finish_s <= start_s:
-            return  # what takes no time leaves the gap whole
-        gap = bisect_right(self._starts_s, start_s) - 1
-        end_s = self._ends_s[gap]
-        left = [(self._starts_s[gap], start_s)] if self._starts_s[gap] < start_s else []
-        right = [(finish_s, end_s)] if finish_s < end_s else []
-        self._starts_s[gap : gap + 1] = [start for start, _ in left + right]
-        self._ends_s[gap : gap + 1] = [end for _, end in left + right]
+def _too_large(problem: Problem, index: int) -> UsageError:
+    cpus = problem.cpus[index] if problem.cpus else 1
+    memory_mb = problem.memory_mb[index] if problem.memory_mb else 0
+    wanted = f"{cpus} cpus" + (f" and {memory_mb} MB" if memory_mb else "")
+    offered = ", ".join(
+        sorted(
+            {
+                f"{vm.type.name} {vm.type.slots} slots"
+                + (f" and {vm.type.memory_mb} MB" if vm.type.memory_mb else "")
+                for vm in problem.fleet.vms
+            }
+        )
+    )
+    return UsageError(
+        f"activation {problem.activations[index]} asks for {wanted}, but fits no VM of the fleet "
+        f"{problem.fleet.text} ({offered})",
+        f"use a larger VM, e.g. --fleet 1xlocal:{cpus}, or let the activity ask for less",
+    )
 
 
 # -- the plan -----------------------------------------------------------------------------------
 
 
+def no_bias(instance: Instance) -> tuple[Floats, Ints]:
+    """For planners that take the earliest finish time as it is: all activations in one row of 0"""
+    count, vms = instance.runtime_ms.shape
+    return np.zeros((1, vms)), np.zeros(count, dtype=np.int64)
+
+
+def order_by_start(instance: Instance, start_ms: Ints, finish_ms: Ints) -> Ints:
+    """The plan order of a schedule. The strict rule then starts nothing later than it did.
+
+    What takes no time goes before what starts at the same instant: it holds no slot, and its
+    parents that start then take no time, either. Among these the topological order decides.
+    """
+    place = np.empty(len(start_ms), dtype=np.int64)
+    place[instance.order] = np.arange(len(start_ms))
+    order: Ints = np.lexsort((place, finish_ms > start_ms, start_ms)).astype(np.int64)
+    return order
+
+
+def makespan_of(instance: Instance, order: Ints, vm_of: Ints) -> int:
+    """The objective, in one place: what planners make small."""
+    start_ms, finish_ms = np.zeros(len(order), dtype=np.int64), np.zeros(len(order), dtype=np.int64)
+    run = suited(decode, len(order))
+    length_ms = lengths_ms(instance, vm_of)
+    return int(run(instance, order, vm_of, length_ms, start_ms, finish_ms))
+
+
 def to_plan(
-    algorithm: str,
+    planner: Planner[Any],
     seed: int,
     problem: Problem,
-    precedence: Precedence,
-    placements: Sequence[Placement],
+    instance: Instance,
+    order: Ints,
+    vm_of: Ints,
+    policy: Policy | None = None,
+    bound_ms: int | None = None,
 ) -> Plan:
-    """A plan from the placement of each activation, in the order of the activations.
+    """A plan from a topological order and a VM for each activation.
 
-    Assignments are ordered by start; at the same start the topological index decides, so that
-    a parent that takes no time stands before its child.
+    Its times are those of the strict rule, whatever the planner believed while it worked. A
+    planner that knows the bound already, or has proved a better one, hands it in.
     """
-    order = sorted(
-        range(len(placements)),
-        key=lambda index: (placements[index].start_s, precedence.position[index]),
-    )
-    makespan_s = max((placement.finish_s for placement in placements), default=0.0)
+    count = len(order)
+    start_ms, finish_ms = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    length_ms = lengths_ms(instance, vm_of)
+    run = suited(decode, count)
+    makespan_ms = int(run(instance, order, vm_of, length_ms, start_ms, finish_ms))
+    if bound_ms is None:
+        bound_ms = bounds_of(instance).makespan_ms
+    place = np.empty(count, dtype=np.int64)
+    place[order] = np.arange(count)
+    rows = np.lexsort((place, start_ms))  # as they start; each VM's own order stays
     return Plan(
-        algorithm=algorithm,
+        algorithm=planner.name,
         seed=seed,
         fleet=problem.fleet,
-        assignments=tuple(_assignment(problem, index, placements[index]) for index in order),
-        makespan_s=makespan_s,
-        cost_usd=_cost_usd(problem.fleet, placements),
-        # The bound adds up in another order; a rounding error must not put it above the plan.
-        lower_bound_s=min(lower_bound_s(problem), makespan_s),
+        assignments=tuple(
+            map(
+                Assignment,
+                [problem.activations[row] for row in rows],
+                [problem.activities[row] for row in rows],
+                [problem.fleet.vms[vm].id for vm in vm_of[rows].tolist()],
+                (start_ms[rows] / 1000).tolist(),
+                (finish_ms[rows] / 1000).tolist(),
+            )
+        ),
+        makespan_s=makespan_ms / 1000,
+        cost_usd=cost_usd(problem.fleet, vm_of, finish_ms),
+        lower_bound_s=bound_ms / 1000,
+        parameters=as_texts(planner.parameters),
+        policy=policy,
     )
 
 
-def _assignment(problem: Problem, index: int, placement: Placement) -> Assignment:
-    return Assignment(
-        activation=problem.activations[index],
-        activity=problem.activities[index],
-        vm=problem.fleet.vms[placement.vm].id,
-        start_s=placement.start_s,
-        finish_s=placement.finish_s,
+def cost_usd(fleet: Fleet, vm_of: Ints, finish_ms: Ints) -> float:
+    """Every VM is paid from the start of the run, its boot included, to its last finish."""
+    released_ms = np.zeros(len(fleet.vms), dtype=np.int64)
+    np.maximum.at(released_ms, vm_of, finish_ms)
+    return sum(
+        vm.type.cost_usd(ms / 1000) for vm, ms in zip(fleet.vms, released_ms.tolist(), strict=True)
     )
-
-
-def _cost_usd(fleet: Fleet, placements: Sequence[Placement]) -> float:
-    """Every VM is paid from the start of the run to its last finish."""
-    released_s = [0.0] * len(fleet.vms)
-    for placement in placements:
-        released_s[placement.vm] = max(released_s[placement.vm], placement.finish_s)
-    return sum(vm.type.cost_usd(seconds) for vm, seconds in zip(fleet.vms, released_s, strict=True))

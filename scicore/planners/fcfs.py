@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import heapq
 
-from scicore.model.plan import Plan
+import numpy as np
+
+from scicore.kernel.instance import NEVER, Instance, Ints
+from scicore.kernel.strict import new_lanes, occupy, opening_ms, ready_ms
+from scicore.model.plan import Plan, Policy
 from scicore.model.problem import Problem
-from scicore.planners.base import Placement, Precedence, to_plan, validated
+from scicore.planners.base import Budget, Planner, Report, to_plan, validated
+from scicore.planners.parameters import Parameters
 
 
-class Fcfs:
+class Fcfs(Planner[Parameters]):
     """First come, first served.
 
     Paper
@@ -18,51 +23,62 @@ class Fcfs:
 
     Idea
         Activations queue up in the order in which they become ready. The head of the queue goes
-        to the slot that is free earliest, as if slots queued up as well.
+        to the VM that has room for it earliest, as if slots queued up as well.
         Nothing is known of runtimes beforehand, so a long activation may meet a slow VM.
 
     Symbols
-        ready_s  when the last parent of an activation finishes; 0 without parents
-        free_s   when a slot's last activation finishes; 0 at the beginning
+        came_ms  when the last parent of an activation finishes; 0 without parents
+        free_ms  when a VM has, or since when it has had, room for the activation
 
     Differences
         Ties, which the name leaves open: activations that become ready together go in
-        topological order, slots that become free together in the order of the fleet.
+        topological order, VMs that have room at the same time in the order of the fleet.
+        Data is on its way only after the VM has been chosen, so it is not looked at.
     """
 
     name = "fcfs"
 
-    def plan(self, problem: Problem, seed: int) -> Plan:
-        precedence = validated(problem)
-        placements = _placements(problem, precedence)
-        return to_plan(self.name, seed, problem, precedence, placements)
+    def plan(
+        self,
+        problem: Problem,
+        seed: int,
+        budget: Budget | None = None,
+        progress: Report | None = None,
+        policy: Policy | None = None,
+    ) -> Plan:
+        instance = validated(problem)
+        return to_plan(self, seed, problem, instance, *_served(instance))
 
 
-def _placements(problem: Problem, precedence: Precedence) -> list[Placement]:
+def _served(instance: Instance) -> tuple[Ints, Ints]:
     """Serve the queue. A child is ready no earlier than its parent was, so the head of the queue
     is never overtaken by an activation that enters later."""
-    runtime_s: list[list[float]] = problem.runtime_s.tolist()
-    placements = [Placement(0, 0.0, 0.0)] * len(problem.activations)
-    waiting_for = [len(parents) for parents in precedence.parents]
-    ready_s = [0.0] * len(problem.activations)
+    count, vms = instance.runtime_ms.shape
+    vm_of, finish_ms = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    order: list[int] = []
+    lanes = new_lanes(instance)
+    waiting_for = np.diff(instance.parent_at)
+    place = np.empty(count, dtype=np.int64)
+    place[instance.order] = np.arange(count)
+    came_ms = np.zeros(count, dtype=np.int64)
     queue = [
-        (0.0, precedence.position[index], index)
-        for index in precedence.order
-        if not waiting_for[index]
+        (0, int(place[index]), int(index)) for index in instance.order if not waiting_for[index]
     ]
-    free = [
-        (0.0, number) for number, vm in enumerate(problem.fleet.vms) for _ in range(vm.type.slots)
-    ]  # ascending, as `queue` is: both are heaps from the start
     while queue:
-        came_s, _, index = heapq.heappop(queue)
-        free_s, vm = free[0]
-        start_s = max(came_s, free_s)
-        finish_s = start_s + runtime_s[index][vm]
-        heapq.heapreplace(free, (finish_s, vm))
-        placements[index] = Placement(vm, start_s, finish_s)
-        for child in precedence.children[index]:
-            ready_s[child] = max(ready_s[child], finish_s)
+        _, _, activation = heapq.heappop(queue)
+        fitting = (vm for vm in range(vms) if instance.runtime_ms[activation, vm] != NEVER)
+        vm = min(fitting, key=lambda vm: opening_ms(instance, lanes, activation, vm, 0))
+        ready = ready_ms(instance, activation, vm, vm_of, finish_ms)
+        start = opening_ms(instance, lanes, activation, vm, ready)
+        finish = start + instance.runtime_ms[activation, vm]
+        occupy(instance, lanes, activation, vm, start, finish)
+        vm_of[activation], finish_ms[activation] = vm, finish
+        order.append(activation)
+        for child in instance.children[
+            instance.child_at[activation] : instance.child_at[activation + 1]
+        ]:
+            came_ms[child] = max(came_ms[child], finish)
             waiting_for[child] -= 1
             if not waiting_for[child]:
-                heapq.heappush(queue, (ready_s[child], precedence.position[child], child))
-    return placements
+                heapq.heappush(queue, (int(came_ms[child]), int(place[child]), int(child)))
+    return np.array(order, dtype=np.int64), vm_of

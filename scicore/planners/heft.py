@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-import math
+import numpy as np
 
-from scicore.model.plan import Plan
+from scicore.kernel.earliest_finish import inserted
+from scicore.kernel.instance import Floats, Instance, Ints
+from scicore.kernel.jit import suited
+from scicore.kernel.ranking import mean_ms_per_byte, mean_runtimes_ms, upward_ranks
+from scicore.model.plan import Plan, Policy
 from scicore.model.problem import Problem
-from scicore.planners.base import Placement, Precedence, Timetable, to_plan, validated
+from scicore.planners.base import (
+    Budget,
+    Planner,
+    Report,
+    no_bias,
+    order_by_start,
+    to_plan,
+    validated,
+)
+from scicore.planners.parameters import Parameters
 
 
-class Heft:
+class Heft(Planner[Parameters]):
     """Heterogeneous Earliest Finish Time.
 
     Paper
@@ -24,58 +37,50 @@ class Heft:
         slip into a gap between two activations that were placed before it.
 
     Symbols
-        w_i       mean runtime of activation i over the VMs (w with a bar in the paper)
+        w_i       mean runtime of activation i over the VMs that it fits (w-bar in the paper)
+        c_ij      mean time of the data on the way from i to j, over all pairs of VMs (c-bar)
         rank_u    upward rank, eq. 8
         EST, EFT  earliest start and finish of an activation on a VM, eqs. 5 and 6
 
     Differences
-        - No communication: a problem has no data sizes yet, so c_ij = 0.
         - A processor of the paper is a VM here, with several slots. w_i is the mean over VMs,
-          whatever their slots; a gap may be on any slot of the VM.
+          whatever their slots; a gap may be on any slot of the VM. An activation that asks for
+          several slots, or for the memory of several, waits until all of them have a gap.
         - Ties: the paper breaks them at random; here the topological order decides between
           activations and the order of the fleet between VMs, so the seed has no effect.
+        - The paper's latency L is zero.
     """
 
     name = "heft"
 
-    def plan(self, problem: Problem, seed: int) -> Plan:
-        precedence = validated(problem)
-        placements = _placements(problem, precedence)
-        return to_plan(self.name, seed, problem, precedence, placements)
+    def plan(
+        self,
+        problem: Problem,
+        seed: int,
+        budget: Budget | None = None,
+        progress: Report | None = None,
+        policy: Policy | None = None,
+    ) -> Plan:
+        instance = validated(problem)
+        order, vm_of = schedule(instance)
+        return to_plan(self, seed, problem, instance, order, vm_of)
 
 
-def upward_ranks(problem: Problem, precedence: Precedence) -> list[float]:
-    """rank_u of each activation, from the ends of the workflow upwards."""
-    if not problem.activations:
-        return []
-    rank_u: list[float] = problem.runtime_s.mean(axis=1).tolist()
-    for index in reversed(precedence.order):
-        # eq. 8 without communication: rank_u(i) = w_i + max over children j of rank_u(j)
-        rank_u[index] += max((rank_u[child] for child in precedence.children[index]), default=0.0)
-    return rank_u
+def ranks_ms(instance: Instance) -> Floats:
+    """rank_u of each activation, eq. 8: its w_i and the largest c_ij + rank_u of its children."""
+    rank = suited(upward_ranks, len(instance.order) + len(instance.children))
+    return rank(instance, mean_runtimes_ms(instance), mean_ms_per_byte(instance))
 
 
-def _placements(problem: Problem, precedence: Precedence) -> list[Placement]:
-    rank_u = upward_ranks(problem, precedence)
-    runtime_s: list[list[float]] = problem.runtime_s.tolist()
-    timetable = Timetable(problem.fleet)
-    placements = [Placement(0, 0.0, 0.0)] * len(problem.activations)
+def schedule(instance: Instance) -> tuple[Ints, Ints]:
+    """HEFT's plan order, and the VM of each activation."""
+    count, vms = instance.runtime_ms.shape
+    if not count:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    rank_u = ranks_ms(instance)
     # The sort is stable: equal ranks (parents that take no time) stay in topological order.
-    for index in sorted(precedence.order, key=lambda index: -rank_u[index]):
-        ready_s = max((placements[p].finish_s for p in precedence.parents[index]), default=0.0)
-        placements[index] = _place(timetable, ready_s, runtime_s[index])
-    return placements
-
-
-def _place(timetable: Timetable, ready_s: float, runtime_s: list[float]) -> Placement:
-    """Reserve the opening with the earliest finish time of all VMs."""
-    best = Placement(0, 0.0, math.inf)
-    best_slot = 0
-    for vm, length_s in enumerate(runtime_s):
-        if ready_s + length_s >= best.finish_s:
-            continue  # even at once, it would not finish earlier there
-        start_s, slot = timetable.earliest(vm, ready_s, length_s)
-        if start_s + length_s < best.finish_s:
-            best, best_slot = Placement(vm, start_s, start_s + length_s), slot
-    timetable.reserve(best.vm, best_slot, best.start_s, best.finish_s)
-    return best
+    urgent_first = instance.order[np.argsort(-rank_u[instance.order], kind="stable")]
+    vm_of, start_ms, finish_ms = (np.zeros(count, dtype=np.int64) for _ in range(3))
+    place = suited(inserted, count * vms)
+    place(instance, urgent_first, *no_bias(instance), vm_of, start_ms, finish_ms)
+    return order_by_start(instance, start_ms, finish_ms), vm_of

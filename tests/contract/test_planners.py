@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,14 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scicore.errors import UsageError
+from scicore.kernel.strict import decode, lengths_ms
 from scicore.model.cloud import Fleet, Vm, VmType
 from scicore.model.plan import Plan
-from scicore.model.problem import Problem
+from scicore.model.problem import Problem, Transfer, milliseconds, transfer_ms
 from scicore.planners import DEFAULT, PLANNERS, planner
-from scicore.planners.base import Planner
-from scicore.planners.bounds import area_s, critical_path_s, fastest_runtimes_s, lower_bound_s
+from scicore.planners.base import Budget, Planner, Progress, validated
+from scicore.planners.bounds import bounds_of
 
-every_planner = pytest.mark.parametrize("algorithm", PLANNERS.values(), ids=PLANNERS.keys())
+QUICK = {"exact": {"effort": "0.05"}, "reassign-plus": {"episodes": "60"}}  # for many problems
+every_planner = pytest.mark.parametrize("name", PLANNERS)
 
 
 def fleet(*slots: int) -> Fleet:
@@ -43,10 +47,24 @@ def problem(
     )
 
 
+TYPES = st.builds(
+    VmType,
+    name=st.sampled_from(["small", "large"]),
+    slots=st.integers(1, 3),
+    memory_mb=st.sampled_from([0, 100, 250]),
+    speed=st.just(1.0),
+    price_usd_per_hour=st.floats(0, 2),
+    boot_s=st.sampled_from([0.0, 0.5, 30.0]),
+    bandwidth_mb_s=st.sampled_from([0.3, 20.0, 125.0]),
+)
+
+
 @st.composite
 def problems(draw: st.DrawFn) -> Problem:
-    """Any small DAG, its activations in any order, on any small fleet."""
-    vms = fleet(*draw(st.lists(st.integers(1, 3), min_size=1, max_size=4)))
+    """Any small DAG, its activations in any order, on any small fleet that has room for it."""
+    roomy = VmType("roomy", 3, 250, 1.0, 0.5)
+    types = [*draw(st.lists(TYPES, max_size=3)), roomy]
+    vms = Fleet(tuple(Vm(f"vm-{number}", kind) for number, kind in enumerate(types)), "drawn")
     count = draw(st.integers(0, 12))
     order = draw(st.permutations(range(count)))
     pairs = st.tuples(st.integers(0, 11), st.integers(0, 11))
@@ -54,8 +72,17 @@ def problems(draw: st.DrawFn) -> Problem:
         (order[a], order[b]) for a, b in draw(st.lists(pairs, max_size=20)) if a < b < count
     )
     durations = st.one_of(st.integers(0, 5).map(float), st.floats(0, 1000))
-    row = st.lists(durations, min_size=len(vms.vms), max_size=len(vms.vms))
-    return problem(vms, draw(st.lists(row, min_size=count, max_size=count)), edges)
+    row = st.lists(durations, min_size=len(types), max_size=len(types))
+    some = draw(st.booleans())
+    return dataclasses.replace(
+        problem(vms, draw(st.lists(row, min_size=count, max_size=count)), edges),
+        activities=tuple(draw(st.sampled_from("ab")) for _ in range(count)),
+        edge_bytes=tuple(draw(st.integers(0, 10**8)) for _ in edges) if some else (),
+        cpus=tuple(draw(st.integers(1, 3)) for _ in range(count)) if some else (),
+        memory_mb=tuple(draw(st.sampled_from([0, 50, 250])) for _ in range(count)) if some else (),
+        transfer=draw(st.sampled_from(Transfer)),
+        boot=draw(st.booleans()),
+    )
 
 
 # -- promises -----------------------------------------------------------------------------------
@@ -63,15 +90,18 @@ def problems(draw: st.DrawFn) -> Problem:
 
 @every_planner
 @given(task=problems(), seed=st.integers(0, 3))
-@settings(max_examples=80, deadline=None)
-def test_a_plan_keeps_every_promise(algorithm: Planner, task: Problem, seed: int) -> None:
-    plan = algorithm.plan(task, seed)
+@settings(max_examples=40, deadline=None)
+def test_a_plan_keeps_every_promise(name: str, task: Problem, seed: int) -> None:
+    made = planner(name, QUICK.get(name))
+    plan = made.plan(task, seed)
     assert_every_activation_is_assigned_once(plan, task)
     assert_times_follow_from_the_runtimes(plan, task)
-    assert_no_child_starts_before_its_parents_finish(plan, task)
-    assert_no_vm_is_over_committed(plan)
+    assert_no_child_starts_before_its_data_are_there(plan, task)
+    assert_no_vm_is_over_committed(plan, task)
+    assert_the_times_are_those_of_the_strict_rule(plan, task)
     assert_objectives_follow_from_the_assignments(plan, task)
-    assert algorithm.plan(task, seed) == plan, "same seed, other plan"
+    assert_it_is_not_slower_than_one_after_the_other(plan, task)
+    assert made.plan(task, seed) == plan, "same seed, other plan"
 
 
 def assert_every_activation_is_assigned_once(plan: Plan, task: Problem) -> None:
@@ -85,71 +115,156 @@ def assert_times_follow_from_the_runtimes(plan: Plan, task: Problem) -> None:
     column = {vm.id: number for number, vm in enumerate(task.fleet.vms)}
     row = {name: number for number, name in enumerate(task.activations)}
     for item in plan.assignments:
-        assert item.start_s >= 0
-        runtime_s = task.runtime_s[row[item.activation], column[item.vm]]
-        assert item.finish_s == item.start_s + runtime_s
+        vm = column[item.vm]
+        assert item.start_s >= (task.fleet.vms[vm].type.boot_s if task.boot else 0)
+        runtime_ms = milliseconds(task.runtime_s[row[item.activation], vm])
+        assert milliseconds(item.finish_s) == milliseconds(item.start_s) + runtime_ms
 
 
-def assert_no_child_starts_before_its_parents_finish(plan: Plan, task: Problem) -> None:
+def assert_no_child_starts_before_its_data_are_there(plan: Plan, task: Problem) -> None:
     assigned = {item.activation: item for item in plan.assignments}
     place = {item.activation: number for number, item in enumerate(plan.assignments)}
-    for edge in task.edges:
-        parent, child = (task.activations[index] for index in edge)
-        assert assigned[child].start_s >= assigned[parent].finish_s
-        assert place[parent] < place[child]
+    type_of = {vm.id: vm.type for vm in task.fleet.vms}
+    for number, edge in enumerate(task.edges):
+        parent, child = (assigned[task.activations[index]] for index in edge)
+        size = task.edge_bytes[number] if task.edge_bytes else 0
+        if task.transfer is Transfer.NONE or (
+            task.transfer is Transfer.EDGE and parent.vm == child.vm
+        ):
+            size = 0
+        shared = task.transfer is Transfer.SHARED
+        way_ms = transfer_ms(size, type_of[parent.vm], type_of[child.vm], shared)
+        assert milliseconds(child.start_s) >= milliseconds(parent.finish_s) + way_ms
+        assert place[parent.activation] < place[child.activation]
     starts_s = [item.start_s for item in plan.assignments]
     assert starts_s == sorted(starts_s)
 
 
-def assert_no_vm_is_over_committed(plan: Plan) -> None:
+def assert_no_vm_is_over_committed(plan: Plan, task: Problem) -> None:
+    row = {name: number for number, name in enumerate(task.activations)}
     for vm in plan.fleet.vms:
-        changes: list[tuple[float, int]] = []
+        changes: list[tuple[float, int, int]] = []
         for item in plan.assignments:
+            index = row[item.activation]
+            cpus = task.cpus[index] if task.cpus else 1
+            memory_mb = task.memory_mb[index] if task.memory_mb else 0
+            if item.vm == vm.id:
+                assert cpus <= vm.type.slots
+                assert memory_mb <= (vm.type.memory_mb or math.inf)
             if item.vm == vm.id and item.finish_s > item.start_s:
-                changes += [(item.start_s, 1), (item.finish_s, -1)]
-        running = 0
-        for _, change in sorted(changes):  # at the same instant, what ends goes first
-            running += change
+                changes += [(item.start_s, cpus, memory_mb), (item.finish_s, -cpus, -memory_mb)]
+        running = used_mb = 0
+        for _, cpus, memory_mb in sorted(changes):  # at the same instant, what ends goes first
+            running += cpus
+            used_mb += memory_mb
             assert running <= vm.type.slots
+            assert used_mb <= (vm.type.memory_mb or math.inf)
+
+
+def assert_the_times_are_those_of_the_strict_rule(plan: Plan, task: Problem) -> None:
+    """Order and VMs are all that a plan decides; its times follow from them."""
+    instance = validated(task)
+    row = {name: number for number, name in enumerate(task.activations)}
+    column = {vm.id: number for number, vm in enumerate(task.fleet.vms)}
+    order = np.array([row[item.activation] for item in plan.assignments], dtype=np.int64)
+    vm_of, start_ms, finish_ms = (np.zeros(len(order), dtype=np.int64) for _ in range(3))
+    vm_of[order] = [column[item.vm] for item in plan.assignments]
+    makespan_ms = decode(instance, order, vm_of, lengths_ms(instance, vm_of), start_ms, finish_ms)
+    assert makespan_ms == milliseconds(plan.makespan_s)
+    for index, item in zip(order, plan.assignments, strict=True):
+        assert start_ms[index] == milliseconds(item.start_s)
+        assert finish_ms[index] == milliseconds(item.finish_s)
 
 
 def assert_objectives_follow_from_the_assignments(plan: Plan, task: Problem) -> None:
     assert plan.makespan_s == max((item.finish_s for item in plan.assignments), default=0)
-    assert plan.lower_bound_s <= plan.makespan_s
-    assert plan.lower_bound_s == pytest.approx(lower_bound_s(task), rel=1e-9)
-    released_s = {vm.id: 0.0 for vm in plan.fleet.vms}
+    assert bounds_of(validated(task)).makespan_ms / 1000 <= plan.lower_bound_s <= plan.makespan_s
+    released_s: dict[str, float] = {}
     for item in plan.assignments:
-        released_s[item.vm] = max(released_s[item.vm], item.finish_s)
-    costs_usd = [vm.type.cost_usd(released_s[vm.id]) for vm in plan.fleet.vms]
+        released_s[item.vm] = max(released_s.get(item.vm, 0.0), item.finish_s)
+    type_of = {vm.id: vm.type for vm in task.fleet.vms}
+    costs_usd = [type_of[vm].cost_usd(seconds) for vm, seconds in released_s.items()]
     assert plan.cost_usd == pytest.approx(sum(costs_usd))
 
 
+def assert_it_is_not_slower_than_one_after_the_other(plan: Plan, task: Problem) -> None:
+    """No planner may be worse than all activations in a row, each with all its data moved, on
+    whatever VMs it has chosen."""
+    column = {vm.id: number for number, vm in enumerate(task.fleet.vms)}
+    row = {name: number for number, name in enumerate(task.activations)}
+    serial_ms = sum(
+        milliseconds(task.runtime_s[row[item.activation], column[item.vm]])
+        for item in plan.assignments
+    )
+    slowest = min((vm.type for vm in task.fleet.vms), key=lambda kind: kind.bandwidth_mb_s)
+    moved_ms = sum(transfer_ms(size, slowest, slowest, True) for size in task.edge_bytes)
+    boot_ms = max(milliseconds(vm.type.boot_s) for vm in task.fleet.vms)
+    assert milliseconds(plan.makespan_s) <= serial_ms + moved_ms + boot_ms
+
+
 @every_planner
-def test_a_plan_says_who_made_it_with_which_seed_for_which_fleet(algorithm: Planner) -> None:
-    plan = algorithm.plan(problem(fleet(1), [[1.0]]), 7)
-    assert (plan.algorithm, plan.seed, plan.fleet) == (algorithm.name, 7, fleet(1))
+def test_a_plan_says_who_made_it_with_which_seed_for_which_fleet(name: str) -> None:
+    plan = planner(name).plan(problem(fleet(1), [[1.0]]), 7)
+    assert (plan.algorithm, plan.seed, plan.fleet) == (name, 7, fleet(1))
+    assert set(plan.parameters) == {
+        field.name for field in dataclasses.fields(PLANNERS[name].settable)
+    }
+
+
+@every_planner
+def test_what_was_learned_can_be_stored_as_json_and_used_again(name: str) -> None:
+    task = problem(fleet(1, 2), [[3.0, 2.0], [2.0, 2.0], [4.0, 1.0]] * 4, edges=((0, 1), (3, 2)))
+    first = planner(name, QUICK.get(name)).plan(task, 0)
+    stored = None if first.policy is None else json.loads(json.dumps(first.policy))
+    assert stored == first.policy
+    again = planner(name, QUICK.get(name)).plan(task, 0, policy=stored)
+    assert Counter(item.activation for item in again.assignments) == Counter(task.activations)
+
+
+@every_planner
+def test_a_planner_ends_when_its_budget_does(name: str) -> None:
+    """The clock jumps a second whenever it is looked at."""
+    ticks = iter(range(1_000_000))
+    told: list[Progress] = []
+    task = problem(fleet(1, 2), [[3.0, 2.0], [2.0, 2.0], [4.0, 1.0]] * 10)
+    budget = Budget(0.5, lambda: float(next(ticks)))
+    plan = planner(name).plan(task, 0, budget, told.append)
+    assert len(plan.assignments) == 30
+    assert next(ticks) < 100
 
 
 # -- edges --------------------------------------------------------------------------------------
 
 
 @every_planner
-def test_no_activations_make_an_empty_plan(algorithm: Planner) -> None:
-    plan = algorithm.plan(problem(fleet(1, 2), []), 0)
+def test_no_activations_make_an_empty_plan(name: str) -> None:
+    plan = planner(name).plan(problem(fleet(1, 2), []), 0)
     assert plan.assignments == ()
     assert (plan.makespan_s, plan.cost_usd, plan.lower_bound_s, plan.gap) == (0, 0, 0, 0)
 
 
 @every_planner
-def test_one_slot_runs_everything_one_after_the_other(algorithm: Planner) -> None:
-    plan = algorithm.plan(problem(fleet(1), [[2.0], [3.0], [0.0]], edges=((1, 0),)), 0)
+def test_one_slot_runs_everything_one_after_the_other(name: str) -> None:
+    plan = planner(name).plan(problem(fleet(1), [[2.0], [3.0], [0.0]], edges=((1, 0),)), 0)
     assert plan.makespan_s == 5 == plan.lower_bound_s
 
 
 @every_planner
-def test_an_edge_given_twice_is_one_edge(algorithm: Planner) -> None:
+def test_an_edge_given_twice_is_one_edge(name: str) -> None:
     twice = problem(fleet(1, 1), [[2.0, 2.0], [3.0, 3.0]], edges=((0, 1), (0, 1)))
-    assert algorithm.plan(twice, 0).makespan_s == 5
+    assert planner(name).plan(twice, 0).makespan_s == 5
+
+
+@every_planner
+def test_an_activation_goes_where_it_fits(name: str) -> None:
+    wide = dataclasses.replace(problem(fleet(1, 2), [[1.0, 9.0]]), cpus=(2,))
+    heavy = dataclasses.replace(
+        problem(Fleet((Vm("s", VmType("s", 1, 512, 1, 0)), *fleet(1).vms), ""), [[1.0, 9.0]]),
+        memory_mb=(800,),
+    )
+    for task in (wide, heavy):
+        (assignment,) = planner(name).plan(task, 0).assignments
+        assert assignment.vm == task.fleet.vms[1].id
 
 
 # -- refusals -----------------------------------------------------------------------------------
@@ -180,32 +295,52 @@ def with_runtime(runtime_s: float) -> Problem:
         (problem(fleet(), []), "no VM"),
         (problem(fleet(), [[], []]), "no VM"),
         (problem(fleet(1, 0), [[1.0, 1.0]]), "found 0 slots"),
+        (dataclasses.replace(SOUND, cpus=(1,)), "cpus: found 1 values, expected 2"),
+        (dataclasses.replace(SOUND, cpus=(0, 1)), "cpus: found 0, expected 1"),
+        (dataclasses.replace(SOUND, cpus=(1, 3)), r"a\.1 asks for 3 cpus, but fits no VM"),
+        (dataclasses.replace(SOUND, memory_mb=(0, 2000)), r"a\.1 asks for 1 cpus and 2000 MB"),
+        (dataclasses.replace(SOUND, edge_bytes=(-1,)), "edge_bytes: found -1"),
     ],
 )
-def test_what_cannot_be_planned_is_refused(algorithm: Planner, task: Problem, message: str) -> None:
+def test_what_cannot_be_planned_is_refused(name: str, task: Problem, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        algorithm.plan(task, 0)
+        planner(name).plan(task, 0)
 
 
 # -- the table ----------------------------------------------------------------------------------
 
 
 def test_the_table_has_every_planner_under_its_own_name() -> None:
-    assert all(name == algorithm.name for name, algorithm in PLANNERS.items())
+    assert all(name == kind.name for name, kind in PLANNERS.items())
     assert DEFAULT in PLANNERS
 
 
 @every_planner
-def test_a_planner_is_found_by_its_name_and_tells_its_paper(algorithm: Planner) -> None:
-    assert planner(algorithm.name) is algorithm
-    sections = [line.strip() for line in (type(algorithm).__doc__ or "").splitlines()]
+def test_a_planner_is_found_by_its_name_and_tells_its_paper(name: str) -> None:
+    made: Planner[Any] = planner(name)
+    assert type(made) is PLANNERS[name]
+    sections = [line.strip() for line in (type(made).__doc__ or "").splitlines()]
     assert {"Paper", "Idea", "Symbols", "Differences"} <= set(sections)
+
+
+@every_planner
+def test_every_parameter_is_documented_and_can_be_set_by_its_name(name: str) -> None:
+    for field in dataclasses.fields(PLANNERS[name].settable):
+        assert field.metadata["limits"].help
+        made = planner(name, {field.name: str(field.default)})
+        assert getattr(made.parameters, field.name) == field.default
+
+
+@every_planner
+def test_an_unknown_parameter_is_refused_with_the_known_ones(name: str) -> None:
+    with pytest.raises(UsageError, match=f"algorithm {name} has no parameter 'speling'"):
+        planner(name, {"speling": "1"})
 
 
 def test_an_unknown_planner_is_answered_with_a_guess_and_the_known_names() -> None:
     with pytest.raises(UsageError, match=r"'heff' is not known; did you mean 'heft'\?") as caught:
         planner("heff")
-    assert "fcfs, heft" in caught.value.hint
+    assert all(name in caught.value.hint for name in PLANNERS)
 
 
 def test_a_name_like_no_other_gets_the_known_names_without_a_guess() -> None:
@@ -224,9 +359,8 @@ def test_on_a_fork_join_heft_is_not_worse_than_fcfs() -> None:
     runtime_s = [[2.0, 1.0], [2.0, 1.0], [8.0, 4.0], [2.0, 1.0], [2.0, 1.0]]
     edges = ((0, 1), (0, 2), (0, 3), (1, 4), (2, 4), (3, 4))
     task = problem(fleet(1, 1), runtime_s, edges)
-    makespans_s = {name: algorithm.plan(task, 0).makespan_s for name, algorithm in PLANNERS.items()}
-    assert makespans_s["fcfs"] == 11
-    assert makespans_s["heft"] == 6 == lower_bound_s(task)
+    assert planner("fcfs").plan(task, 0).makespan_s == 11
+    assert planner("heft").plan(task, 0).makespan_s == 6
 
 
 def test_fcfs_serves_in_order_of_readiness_and_takes_the_slot_that_is_free_earliest() -> None:
@@ -234,7 +368,7 @@ def test_fcfs_serves_in_order_of_readiness_and_takes_the_slot_that_is_free_earli
     task = problem(fleet(1, 1), runtime_s, edges=((0, 2), (1, 3)))
     served = [
         (item.activation, item.vm, item.start_s)
-        for item in PLANNERS["fcfs"].plan(task, 0).assignments
+        for item in planner("fcfs").plan(task, 0).assignments
     ]
     assert served == [
         ("a.0", "vm-0", 0),
@@ -243,19 +377,3 @@ def test_fcfs_serves_in_order_of_readiness_and_takes_the_slot_that_is_free_earli
         ("a.3", "vm-1", 2),
         ("a.2", "vm-0", 3),  # both are free at 3
     ]
-
-
-# -- bounds -------------------------------------------------------------------------------------
-
-
-def test_the_critical_path_takes_each_activation_at_its_fastest() -> None:
-    runtime_s = [[9.0, 1.0], [2.0, 9.0], [9.0, 4.0]]
-    task = problem(fleet(1, 1), runtime_s, edges=((0, 1),))
-    assert critical_path_s(task, fastest_runtimes_s(task)) == 4
-    assert area_s(task, fastest_runtimes_s(task)) == 3.5
-    assert lower_bound_s(task) == 4
-
-
-def test_the_area_bound_counts_slots_rather_than_vms() -> None:
-    task = problem(fleet(1, 3), [[2.0, 2.0]] * 8)
-    assert lower_bound_s(task) == 4
