@@ -1,95 +1,95 @@
-"""Runtime estimates from the attempts of earlier runs. Pure: the caller reads the provenance."""
+"""The attempts of earlier runs, by activity and VM type, and how VM types compare by them."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import permutations
 from statistics import median
 
-import numpy as np
-from numpy.typing import NDArray
-
 from scicore.model.activation import Observation
-from scicore.model.cloud import Fleet, VmType
 
+COMPARABLE = 3  # attempts on each of two VM types, before their speeds are compared by them
 
-def estimate_runtimes(
-    activities: Sequence[str],
-    fleet: Fleet,
-    observations: Iterable[Observation],
-    declared_s: Sequence[float | None] = (),
-    prior_s: float = 1.0,
-) -> NDArray[np.float64]:
-    """The [activation, VM] matrix of expected runtimes; `activities` has one tag per activation.
-
-    The best knowledge there is, in this order:
-
-    1. the median of what the activity took on this VM type,
-    2. the median of what it took on any type. It is not scaled by speed: a type that ran it may
-       have left the fleet, and with it its speed; the first run on the new type corrects this,
-    3. what was declared for the activation, in seconds at speed 1.0, divided by the type's speed,
-    4. `prior_s` in place of it.
-
-    Where declarations differ within an activity, as in a trace, they know more than a median of
-    the whole activity: then they come first.
-
-    A median, because one attempt on a stalled VM must not spoil the estimate. Observations that
-    are no duration (negative, infinite, not a number) are ignored.
-    """
-    history = _History.of(observations)
-    tags = {tag: row for row, tag in enumerate(dict.fromkeys(activities))}
-    table = np.array(
-        [[history.estimate_s(tag, vm.type, prior_s) for vm in fleet.vms] for tag in tags],
-        dtype=np.float64,
-    ).reshape(len(tags), len(fleet.vms))
-    rows = np.array([tags[tag] for tag in activities], dtype=np.intp)
-    estimates: NDArray[np.float64] = table[rows]
-    told = _telling(activities, declared_s, history)
-    if told:
-        speeds = np.array([vm.type.speed for vm in fleet.vms])
-        seconds = np.array([declared_s[index] for index in told], dtype=np.float64)
-        estimates[told] = seconds[:, None] / speeds[None, :]
-    return estimates
-
-
-def _telling(
-    activities: Sequence[str], declared_s: Sequence[float | None], history: _History
-) -> list[int]:
-    """The activations whose declared runtime is better than what history says."""
-    different: defaultdict[str, set[float]] = defaultdict(set)
-    for tag, seconds in zip(activities, declared_s, strict=False):
-        if seconds is not None:
-            different[tag].add(seconds)
-    return [
-        index
-        for index, (tag, seconds) in enumerate(zip(activities, declared_s, strict=False))
-        if seconds is not None and (len(different[tag]) > 1 or tag not in history.by_activity_s)
-    ]
+ByType = Mapping[str, list[Observation]]
 
 
 @dataclass(frozen=True, slots=True)
-class _History:
-    by_type_s: Mapping[tuple[str, str], float]  # (activity, VM type) → median
-    by_activity_s: Mapping[str, float]  # activity → median over all types
+class History:
+    attempts: Mapping[str, ByType]  # by activity
+    speeds: Mapping[str, float]  # declared, by VM type
+    measured: Mapping[tuple[str, str], float]
+    """(VM type, other type) → how many times as long activations take on the first."""
 
     @classmethod
-    def of(cls, observations: Iterable[Observation]) -> _History:
-        by_type: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-        by_activity: defaultdict[str, list[float]] = defaultdict(list)
+    def of(cls, observations: Iterable[Observation], speeds: Mapping[str, float]) -> History:
+        """What is no duration (negative, infinite, not a number) was not measured right."""
+        attempts: defaultdict[str, defaultdict[str, list[Observation]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
         for seen in observations:
             if math.isfinite(seen.runtime_s) and seen.runtime_s >= 0:
-                by_type[seen.activity, seen.vm_type].append(seen.runtime_s)
-                by_activity[seen.activity].append(seen.runtime_s)
-        return cls(
-            {key: median(runtimes) for key, runtimes in by_type.items()},
-            {key: median(runtimes) for key, runtimes in by_activity.items()},
-        )
+                attempts[seen.activity][seen.vm_type].append(seen)
+        return cls(attempts, speeds, _compared(attempts.values()))
 
-    def estimate_s(self, activity: str, vm_type: VmType, prior_s: float) -> float:
-        if (activity, vm_type.name) in self.by_type_s:
-            return self.by_type_s[activity, vm_type.name]
-        if activity in self.by_activity_s:
-            return self.by_activity_s[activity]
-        return prior_s / vm_type.speed
+    def on(self, activity: str, vm_type: str) -> list[Observation]:
+        """The activity's attempts, as if they all had been on this VM type.
+
+        Those on other types count where measurements say how the types compare; without any on
+        this type, also where only their declared speeds do. A type that has left the catalog took
+        its speed with it: then it counts as it measured.
+        """
+        by_type = self.attempts.get(activity, {})
+        found = list(by_type.get(vm_type, ()))
+        alone = not found
+        for other, attempts in by_type.items():
+            if other == vm_type:
+                continue
+            slowness = self.measured.get((vm_type, other))
+            if slowness is None and alone:
+                slowness = self._declared(vm_type, other)
+            if slowness is not None:
+                found += (replace(seen, runtime_s=seen.runtime_s * slowness) for seen in attempts)
+        return found
+
+    def _declared(self, vm_type: str, other: str) -> float:
+        here, there = self.speeds.get(vm_type), self.speeds.get(other)
+        return there / here if here and there else 1.0
+
+
+def _compared(activities: Iterable[ByType]) -> dict[tuple[str, str], float]:
+    """By what ran on both types; the median, because one may be odd.
+
+    Activations that ran on both are compared with themselves. Where there are too few of them,
+    activities are, although each type may have had the longer ones of their activations.
+    """
+    by_activity: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    by_key: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    for by_type in activities:
+        medians = {
+            name: median(seen.runtime_s for seen in attempts)
+            for name, attempts in by_type.items()
+            if len(attempts) >= COMPARABLE
+        }
+        _compare(medians, by_activity)
+        keys: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
+        for name, attempts in by_type.items():
+            for seen in attempts:
+                if seen.key:
+                    keys[seen.key][name].append(seen.runtime_s)
+        for own in keys.values():
+            _compare({name: median(runtimes) for name, runtimes in own.items()}, by_key)
+    told = {pair: found for pair, found in by_key.items() if len(found) >= COMPARABLE}
+    return {pair: median(found) for pair, found in {**by_activity, **told}.items()}
+
+
+def _compare(
+    medians_s: Mapping[str, float], ratios: defaultdict[tuple[str, str], list[float]]
+) -> None:
+    for (name, here_s), (other, there_s) in permutations(medians_s.items(), 2):
+        if there_s > 0:
+            ratios[name, other].append(here_s / there_s)
