@@ -22,18 +22,24 @@ class BadOutput(ValueError):
     """What the program wrote is not what its activity promises; the text goes to provenance."""
 
 
-def output_rows(activity: Activity, text: str, inputs: tuple[Row, ...]) -> tuple[Row, ...]:
-    """Output fields come from ERelation.txt, else from the same-named field of the input."""
+class MissingOutput(BadOutput):
+    """It did not even write it."""
+
+
+def output_rows(
+    activity: Activity, text: str, inputs: tuple[Row, ...], called: str = "ERelation.txt"
+) -> tuple[Row, ...]:
+    """Output fields come from the text, else from the same-named field of the input."""
     if "\x00" in text:  # neither an argument nor the database can hold it
-        raise BadOutput("ERelation.txt has a NUL character; expected text")
+        raise BadOutput(f"{called} has a NUL character; expected text")
     try:
         extracted = read_relation(text)
     except MalformedRelation as error:
-        raise BadOutput(f"ERelation.txt, {error}") from error
-    _check_shape(activity, extracted)
+        raise BadOutput(f"{called}, {error}") from error
+    _check_shape(activity, extracted, called)
     columns = {name.upper(): position for position, name in enumerate(extracted.header)}
     carried = _carried(activity, inputs)
-    return tuple(_row(activity, values, columns, carried) for values in extracted.rows)
+    return tuple(_row(activity, values, columns, carried, called) for values in extracted.rows)
 
 
 def query_rows(activity: Activity, header: Sequence[str], rows: Iterable[Row]) -> tuple[Row, ...]:
@@ -55,19 +61,19 @@ def query_rows(activity: Activity, header: Sequence[str], rows: Iterable[Row]) -
     return tuple(_row(activity, row, columns, {}) for row in rows)
 
 
-def _check_shape(activity: Activity, extracted: RelationText) -> None:
+def _check_shape(activity: Activity, extracted: RelationText, called: str) -> None:
     if not extracted.header:
-        raise BadOutput("ERelation.txt is empty; expected a header line with the field names")
+        raise BadOutput(f"{called} is empty; expected a header line with the field names")
     for values, line in zip(extracted.rows, extracted.lines, strict=True):
         if len(values) != len(extracted.header):
             raise BadOutput(
-                f"ERelation.txt, line {line}: found {len(values)} values, expected "
+                f"{called}, line {line}: found {len(values)} values, expected "
                 f"{len(extracted.header)} as in its header {';'.join(extracted.header)!r}"
             )
     least, most, words = CARDINALITY[activity.operator]
     if not least <= len(extracted.rows) <= most:
         raise BadOutput(
-            f"ERelation.txt: found {len(extracted.rows)} tuples, expected {words} "
+            f"{called}: found {len(extracted.rows)} tuples, expected {words} "
             f"({activity.operator} activity {activity.tag!r})"
         )
 
@@ -83,7 +89,11 @@ def _carried(activity: Activity, inputs: tuple[Row, ...]) -> dict[str, str]:
 
 
 def _row(
-    activity: Activity, values: Row, columns: Mapping[str, int], carried: Mapping[str, str]
+    activity: Activity,
+    values: Row,
+    columns: Mapping[str, int],
+    carried: Mapping[str, str],
+    called: str = "the query",
 ) -> Row:
     row = []
     for field in activity.output.fields:
@@ -95,7 +105,7 @@ def _row(
         else:
             raise BadOutput(
                 f"output field {field.name!r} has no value: it is neither a column of "
-                f"ERelation.txt ({';'.join(columns)}) nor a field of the input"
+                f"{called} ({';'.join(columns)}) nor a field of the input"
             )
         if field.type is FieldType.FLOAT and not is_number(value):
             raise BadOutput(f"output field {field.name!r}: found {value!r}, expected a number")

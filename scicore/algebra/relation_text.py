@@ -58,7 +58,12 @@ def read_relation(text: str) -> RelationText:
 
 def write_relation(header: Iterable[str], rows: Iterable[Row]) -> str:
     """The inverse of `read_relation`."""
-    return "".join(_line(row) for row in (tuple(header), *rows))
+    return write_lines((tuple(header), *rows))
+
+
+def write_lines(rows: Iterable[Row]) -> str:
+    """Without a header."""
+    return "".join(map(_line, rows))
 
 
 def _line(row: Row) -> str:

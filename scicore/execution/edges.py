@@ -9,13 +9,16 @@ from scicore.model.activation import Activation
 
 class Edges:
     def __init__(self) -> None:
+        self.any = False
         self._activations: dict[int, Activation] = {}
         self._named: dict[str, int] = {}
         self._waits_for: dict[int, tuple[str, ...]] = {}
         self._pending: dict[int, int] = {}  # parents that have not finished
         self._children: defaultdict[int, list[int]] = defaultdict(list)
+        self._fed: defaultdict[int, list[int]] = defaultdict(list)  # child → its parents' tuples
 
     def add(self, activation: Activation, name: str, parents: tuple[str, ...]) -> None:
+        self.any = True
         self._activations[activation.id] = activation
         self._named[name] = activation.id
         self._waits_for[activation.id] = parents
@@ -37,13 +40,14 @@ class Edges:
         locked = [self._activations[id] for id, pending in self._pending.items() if pending]
         return free, locked
 
-    def finished(self, activation: int) -> list[int]:
-        """The children that waited for nothing else."""
+    def finished(self, activation: int, tuples: list[int]) -> list[tuple[int, tuple[int, ...]]]:
+        """The children that waited for nothing else, each with the tuples of all its parents."""
         unlocked = []
         for child in self._children.pop(activation, ()):
             self._pending[child] -= 1
+            self._fed[child] += tuples
             if self._pending[child] == 0:
-                unlocked.append(child)
+                unlocked.append((child, tuple(self._fed.pop(child))))
         return unlocked
 
     def gone(self, activation: int) -> list[Activation]:

@@ -12,25 +12,38 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from scicore.execution.edges import Edges
-from scicore.model.activation import Activation, DataTuple, Path, activation_key
+from scicore.execution.ids import Ids
+from scicore.model.activation import Activation, DataTuple, Path, activation_key, activation_name
 from scicore.model.workflow import QUERIES, Activity, Operator, Row, Workflow
 
 Group = tuple[str, ...]  # the operand values that a group's tuples share
 GATHERING = QUERIES | {Operator.REDUCE}  # operators that wait for all tuples of their inputs
 
 
-@dataclass(slots=True)
 class Growth:
     """What has newly appeared."""
 
-    tuples: list[tuple[DataTuple, int | None]] = field(default_factory=list)  # with their maker
-    ready: list[Activation] = field(default_factory=list)
-    blocked: list[tuple[Activation, int]] = field(default_factory=list)  # with the failed one
-    # With explicit edges: activations that appear locked, and what becomes of them later.
-    locked: list[Activation] = field(default_factory=list)
-    unlocked: list[int] = field(default_factory=list)
-    blocked_later: list[tuple[int, int]] = field(default_factory=list)  # with the failed one
-    cancelled_later: list[int] = field(default_factory=list)
+    __slots__ = (
+        "blocked",
+        "blocked_later",
+        "cancelled_later",
+        "fed",
+        "locked",
+        "ready",
+        "tuples",
+        "unlocked",
+    )
+
+    def __init__(self) -> None:
+        self.tuples: list[tuple[DataTuple, int | None]] = []  # with their maker
+        self.ready: list[Activation] = []
+        self.blocked: list[tuple[Activation, int]] = []  # with the failed one
+        # With explicit edges: activations that appear locked, and what becomes of them later.
+        self.locked: list[Activation] = []
+        self.unlocked: list[tuple[int, tuple[int, ...]]] = []  # with its parents' tuples
+        self.blocked_later: list[tuple[int, int]] = []  # with the failed one
+        self.cancelled_later: list[int] = []
+        self.fed: list[str] = []  # activities that will have no more activations
 
 
 @dataclass(slots=True)
@@ -38,10 +51,13 @@ class _Progress:
     """How far one activity is."""
 
     activity: Activity
+    gives: str  # its output relation
+    gives_several: bool  # one activation may give more tuples than one
+    awaited: int = 0  # activities that feed it and are not done
+    feeds: list[_Progress] = field(default_factory=list)
     open: int = 0  # its activations that have not ended
-    fed: bool = False  # no more tuples of its input can come
+    fed: bool = False  # no more tuples of its input can come, and what gathers has been given them
     done: bool = False
-    closed: bool = False  # what gathers has been given its tuples
     groups: dict[Group, list[DataTuple]] = field(default_factory=dict)  # of what gathers
     poisoned: dict[Group, int] = field(default_factory=dict)  # groups that a failure cut short
     poisoned_by: int | None = None  # a failure that may belong to any group
@@ -49,20 +65,28 @@ class _Progress:
 
 class Flow:
     def __init__(self, workflow: Workflow) -> None:
+        self.ids = Ids()
         self._workflow = workflow
-        self._progress = {activity.tag: _Progress(activity) for activity in workflow.activities}
+        self._progress = {
+            activity.tag: _Progress(
+                activity,
+                activity.output.name,
+                activity.operator is Operator.SPLIT_MAP or activity.operator in QUERIES,
+            )
+            for activity in workflow.activities
+        }
         self._consumers = {
             activity.tag: workflow.consumers(activity.tag, activity.output.name)
             for activity in workflow.activities
         }
+        for progress in self._progress.values():
+            producers = {source.producer for source in progress.activity.sources} - {None}
+            progress.awaited = len(producers)
+            for producer in producers:
+                assert producer is not None
+                self._progress[producer].feeds.append(progress)
+        self.undone = len(self._progress)  # activities that may still have work; 0 = the end
         self._edges = Edges()
-        self._tuples = 0
-        self._activations = 0
-
-    @property
-    def done(self) -> bool:
-        """Nothing is left to run, and nothing can appear any more."""
-        return all(progress.done for progress in self._progress.values())
 
     def start(self) -> Growth:
         """The datasets' tuples and what consumes them."""
@@ -74,27 +98,25 @@ class Flow:
         free, locked = self._edges.connect()
         growth.ready.extend(free)
         growth.locked.extend(locked)
-        self._settle(growth)
+        for progress in self._progress.values():
+            self._settle(growth, progress)
         return growth
 
     def finished(self, activation: Activation, rows: tuple[Row, ...]) -> Growth:
         growth = Growth()
-        progress = self._progress[activation.activity]
+        tag = activation.activity
+        progress = self._progress[tag]
         progress.open -= 1
-        activity = progress.activity
-        several = activity.operator is Operator.SPLIT_MAP or activity.operator in QUERIES
+        path, consumers = activation.path, self._consumers[tag]
         for number, row in enumerate(rows, start=1):
-            path = (*activation.path, number) if several else activation.path
-            self._add_tuple(
-                growth,
-                activity.output.name,
-                path,
-                row,
-                activation.id,
-                self._consumers[activity.tag],
-            )
-        growth.unlocked.extend(self._edges.finished(activation.id))
-        self._settle(growth)
+            if progress.gives_several:
+                path = (*activation.path, number)
+            self._add_tuple(growth, progress.gives, path, row, activation.id, consumers)
+        if self._edges.any:
+            made = [data.id for data, _ in growth.tuples]
+            growth.unlocked.extend(self._edges.finished(activation.id, made))
+        if not progress.open:
+            self._settle(growth, progress)
         return growth
 
     def failed(self, activation: Activation) -> Growth:
@@ -103,23 +125,28 @@ class Flow:
         progress.open -= 1
         known = _carried(progress.activity, activation.inputs)
         self._block_consumers(growth, progress.activity, activation.path, known, activation.id)
+        ended = {activation.activity: progress}
         for child in self._edges.gone(activation.id):
-            below = self._progress[child.activity]
+            below = ended[child.activity] = self._progress[child.activity]
             below.open -= 1
             growth.blocked_later.append((child.id, activation.id))
             known = _carried(below.activity, child.inputs)
             self._block_consumers(growth, below.activity, child.path, known, activation.id)
-        self._settle(growth)
+        for progress in ended.values():
+            self._settle(growth, progress)
         return growth
 
     def cancelled(self, activation: Activation) -> Growth:
         """It gives no tuples, and nothing misses them; only who named it as parent goes too."""
         growth = Growth()
-        self._progress[activation.activity].open -= 1
+        ended = {activation.activity: self._progress[activation.activity]}
+        ended[activation.activity].open -= 1
         for child in self._edges.gone(activation.id):
-            self._progress[child.activity].open -= 1
+            below = ended[child.activity] = self._progress[child.activity]
+            below.open -= 1
             growth.cancelled_later.append(child.id)
-        self._settle(growth)
+        for progress in ended.values():
+            self._settle(growth, progress)
         return growth
 
     def _add_tuple(
@@ -131,8 +158,7 @@ class Flow:
         maker: int | None,
         consumers: tuple[Activity, ...],
     ) -> None:
-        self._tuples += 1
-        data = DataTuple(self._tuples, relation, path, row)
+        data = DataTuple(self.ids.of_tuple(relation, path), relation, path, row)
         growth.tuples.append((data, maker))
         for consumer in consumers:
             progress = self._progress[consumer.tag]
@@ -151,9 +177,9 @@ class Flow:
     def _activation(
         self, activity: Activity, path: Path, inputs: tuple[DataTuple, ...]
     ) -> Activation:
-        self._activations += 1
+        id = self.ids.of_activation(activation_name(activity.tag, path))
         key = activation_key(activity.tag, activity.command, (data.row for data in inputs))
-        return Activation(self._activations, activity.tag, path, key, inputs)
+        return Activation(id, activity.tag, path, key, inputs)
 
     def _block_consumers(
         self, growth: Growth, activity: Activity, path: Path, known: Mapping[str, str], cause: int
@@ -180,19 +206,22 @@ class Flow:
         elif progress.poisoned_by is None:
             progress.poisoned_by = cause
 
-    def _settle(self, growth: Growth) -> None:
-        """Activities whose input is complete and whose activations have ended are done."""
-        for progress in self._progress.values():  # producers stand before their consumers
-            if progress.done:
-                continue
-            progress.fed = progress.fed or all(
-                source.producer is None or self._progress[source.producer].done
-                for source in progress.activity.sources
-            )
-            if progress.fed and progress.activity.operator in GATHERING and not progress.closed:
-                progress.closed = True
-                self._close_groups(growth, progress)
-            progress.done = progress.fed and progress.open == 0
+    def _settle(self, growth: Growth, ended: _Progress) -> None:
+        """An activity whose input is complete and whose activations have ended is done; then so
+        may be those that it feeds."""
+        left = [ended]
+        for progress in left:
+            if not progress.fed and progress.awaited == 0:
+                progress.fed = True
+                if progress.activity.operator in GATHERING:
+                    self._close_groups(growth, progress)
+                growth.fed.append(progress.activity.tag)
+            if progress.fed and progress.open == 0 and not progress.done:
+                progress.done = True
+                self.undone -= 1
+                for consumer in progress.feeds:
+                    consumer.awaited -= 1
+                    left.append(consumer)
 
     def _close_groups(self, growth: Growth, progress: _Progress) -> None:
         reduce = progress.activity

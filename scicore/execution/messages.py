@@ -1,7 +1,8 @@
 """Everything that is said to and by the core, and between master and slaves.
 
 Plain frozen structs that msgspec turns into msgpack and back with their types checked: nothing
-that arrives from another process is ever unpickled.
+that arrives from another process is ever unpickled. They never refer to each other in circles, so
+that the garbage collector need not look at them (gc=False).
 """
 
 from __future__ import annotations
@@ -12,14 +13,15 @@ from scicore.model.activation import ActivationState, Cause, Path, RunState
 from scicore.model.workflow import Row
 
 
-class Usage(Struct, frozen=True):
+class Usage(Struct, frozen=True, gc=False):
     cpu_s: float = 0.0
-    peak_rss_bytes: int = 0
+    peak_rss_bytes: int = 0  # of the whole process tree at once, as far as it was seen
     read_bytes: int = 0
     written_bytes: int = 0
+    stage_s: float = 0.0  # before the program started: its workspace was filled
 
 
-class FileFound(Struct, frozen=True):
+class FileFound(Struct, frozen=True, gc=False):
     """A file that an output tuple names, as the slave found it."""
 
     row: int  # index into the attempt's rows
@@ -29,7 +31,7 @@ class FileFound(Struct, frozen=True):
     sha256: str  # hexadecimal
 
 
-class AttemptEnded(Struct, frozen=True, tag=True):
+class AttemptEnded(Struct, frozen=True, tag=True, gc=False):
     """How one try of an activation went, as its slave saw it."""
 
     activation: int
@@ -44,40 +46,26 @@ class AttemptEnded(Struct, frozen=True, tag=True):
     usage: Usage = Usage()
     rows: tuple[Row, ...] = ()  # output tuples, in the order of the output relation's fields
     files: tuple[FileFound, ...] = ()
+    slot: int = 0  # the first of the slots that it had, from 1
 
 
 # --- events: what happens to a run -------------------------------------------------------------
 
 
-class RunStarted(Struct, frozen=True, tag=True):
+class RunStarted(Struct, frozen=True, tag=True, gc=False):
     at: float
 
 
-class VmJoined(Struct, frozen=True, tag=True):
-    """A slave is there and asks for work."""
+class Claim(Struct, frozen=True):
+    """What a VM knows of an attempt that was granted before its slave came (back).
 
-    at: float
-    vm: str
-    host: str
+    By name, too: after a crash, that the activation has this id may be known to the VM alone.
+    """
 
-
-class WorkRequested(Struct, frozen=True, tag=True):
-    """A slave hands over what ended and asks for more, in one message."""
-
-    at: float
-    vm: str
-    ended: tuple[AttemptEnded, ...]
-
-
-class VmLost(Struct, frozen=True, tag=True):
-    at: float
-    vm: str
-
-
-class StopRequested(Struct, frozen=True, tag=True):
-    """The user wants the run to end now."""
-
-    at: float
+    name: str  # of the activation
+    activation: int
+    number: int
+    ended: AttemptEnded | None = None  # None = it still runs
 
 
 class Condition(Struct, frozen=True):
@@ -88,7 +76,58 @@ class Condition(Struct, frozen=True):
     value: str
 
 
-class Steered(Struct, frozen=True, tag=True):
+class Known(Struct, frozen=True):
+    """An activation as the database knows it."""
+
+    id: int
+    name: str
+    state: ActivationState
+    vm: str | None = None
+    attempts: int = 0  # number of the latest
+    live: tuple[int, ...] = ()  # numbers of those whose end is not recorded
+    failures: int = 0  # attempts that count against max_failure
+    rows: tuple[Row, ...] = ()  # what it produced
+
+
+class RunResumed(Struct, frozen=True, tag=True):
+    """The run goes on where the database left it. Its VMs will tell what has happened since."""
+
+    at: float
+    activations: tuple[Known, ...]
+    tuples: tuple[tuple[str, Path, int], ...]  # (relation, path, id)
+    cancelled: tuple[tuple[str, tuple[Condition, ...]], ...] = ()  # (activity, conditions)
+    paused: bool = False  # by the user, and still so
+
+
+class VmJoined(Struct, frozen=True, tag=True, gc=False):
+    """A slave is there and asks for work."""
+
+    at: float
+    vm: str
+    host: str
+    claims: tuple[Claim, ...] = ()  # whatever else was granted to this VM never came to be
+
+
+class WorkRequested(Struct, frozen=True, tag=True, gc=False):
+    """A slave hands over what ended and asks for more, in one message."""
+
+    at: float
+    vm: str
+    ended: tuple[AttemptEnded, ...]
+
+
+class VmLost(Struct, frozen=True, tag=True, gc=False):
+    at: float
+    vm: str
+
+
+class StopRequested(Struct, frozen=True, tag=True, gc=False):
+    """The user wants the run to end now."""
+
+    at: float
+
+
+class Steered(Struct, frozen=True, tag=True, gc=False):
     """The user intervenes in a run, from outside."""
 
     at: float
@@ -98,28 +137,42 @@ class Steered(Struct, frozen=True, tag=True):
     conditions: tuple[Condition, ...] = ()  # cancel only what consumes a tuple that meets all
 
 
-Event = RunStarted | VmJoined | WorkRequested | VmLost | StopRequested | Steered
+class Tick(Struct, frozen=True, tag=True, gc=False):
+    """Time has passed. About once a second, so that limits and stragglers are noticed even when
+    nothing else happens."""
+
+    at: float
+
+
+Event = RunStarted | RunResumed | VmJoined | WorkRequested | VmLost | StopRequested | Steered | Tick
 
 
 # --- instructions: what a slave is told ----------------------------------------------------------
 
 
-class Start(Struct, frozen=True, tag=True):
+class Start(Struct, frozen=True, tag=True, gc=False):
     vm: str
     activation: int
     number: int
     activity: str
     workspace: str  # relative to the run's directory
     rows: tuple[Row, ...]  # input tuples
+    cpus: int = 1  # slots that it takes
+
+    @property
+    def name(self) -> str:
+        """The activation's, as its workspace has it."""
+        activity, _, place = self.workspace.removesuffix(f"-attempt-{self.number}").rpartition("/")
+        return f"{activity}.{place}"
 
 
-class Cancel(Struct, frozen=True, tag=True):
+class Cancel(Struct, frozen=True, tag=True, gc=False):
     vm: str
     activation: int
     number: int
 
 
-class Stop(Struct, frozen=True, tag=True):
+class Stop(Struct, frozen=True, tag=True, gc=False):
     """No more work will come: leave."""
 
     vm: str
@@ -131,7 +184,7 @@ Instruction = Start | Cancel | Stop
 # --- facts: what the provenance must know ---------------------------------------------------------
 
 
-class TupleGenerated(Struct, frozen=True, tag=True):
+class TupleGenerated(Struct, frozen=True, tag=True, gc=False):
     id: int
     relation: str
     path: Path
@@ -139,7 +192,7 @@ class TupleGenerated(Struct, frozen=True, tag=True):
     activation: int | None  # None = it came from a dataset
 
 
-class FileRecorded(Struct, frozen=True, tag=True):
+class FileRecorded(Struct, frozen=True, tag=True, gc=False):
     """A file that a tuple's field names."""
 
     tuple: int  # id
@@ -149,7 +202,7 @@ class FileRecorded(Struct, frozen=True, tag=True):
     sha256: str
 
 
-class ActivationCreated(Struct, frozen=True, tag=True):
+class ActivationCreated(Struct, frozen=True, tag=True, gc=False):
     at: float
     id: int
     activity: str
@@ -160,9 +213,19 @@ class ActivationCreated(Struct, frozen=True, tag=True):
     vm: str | None  # where the plan, or the dispatcher in its place, wants it
     planned: bool  # the plan foresaw it
     blocked_by: int | None  # the failed activation that it waits for in vain
+    position: int | None = None  # in the plan
+    planned_vm: str | None = None
+    moved_because: str = ""  # why it waits for another VM than the planned one
 
 
-class ActivationMoved(Struct, frozen=True, tag=True):
+class TuplesUsed(Struct, frozen=True, tag=True, gc=False):
+    """With explicit edges: what the activations that it waited for have made."""
+
+    activation: int
+    tuples: tuple[int, ...]
+
+
+class ActivationMoved(Struct, frozen=True, tag=True, gc=False):
     """An activation is in another state now, or waits for another VM."""
 
     at: float
@@ -170,23 +233,26 @@ class ActivationMoved(Struct, frozen=True, tag=True):
     state: ActivationState
     vm: str | None
     blocked_by: int | None = None
+    moved_because: str | None = None  # why that is not the planned VM; None = as it was
 
 
-class AttemptStarted(Struct, frozen=True, tag=True):
+class AttemptStarted(Struct, frozen=True, tag=True, gc=False):
     at: float
     activation: int
     number: int
     vm: str
+    redundant: bool = False  # beside another attempt, which takes unusually long
 
 
-class VmChanged(Struct, frozen=True, tag=True):
+class VmChanged(Struct, frozen=True, tag=True, gc=False):
     at: float
     vm: str
-    state: str
+    state: str  # joined, lost, drained, left
     host: str
+    reason: str = ""
 
 
-class SteeringHandled(Struct, frozen=True, tag=True):
+class SteeringHandled(Struct, frozen=True, tag=True, gc=False):
     """What became of a user's intervention."""
 
     at: float
@@ -194,14 +260,21 @@ class SteeringHandled(Struct, frozen=True, tag=True):
     outcome: str
 
 
-class RunMoved(Struct, frozen=True, tag=True):
+class RunMoved(Struct, frozen=True, tag=True, gc=False):
     """The run is paused, or goes on."""
 
     at: float
     state: RunState
 
 
-class RunEnded(Struct, frozen=True, tag=True):
+class LimitReached(Struct, frozen=True, tag=True, gc=False):
+    """Nothing new is started because the run has taken, or cost, what it may."""
+
+    at: float
+    reason: str
+
+
+class RunEnded(Struct, frozen=True, tag=True, gc=False):
     at: float
     state: RunState
 
@@ -210,11 +283,13 @@ Fact = (
     TupleGenerated
     | FileRecorded
     | ActivationCreated
+    | TuplesUsed
     | ActivationMoved
     | AttemptStarted
     | AttemptEnded
     | VmChanged
     | SteeringHandled
     | RunMoved
+    | LimitReached
     | RunEnded
 )

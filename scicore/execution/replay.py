@@ -8,6 +8,7 @@ import msgspec
 
 from scicore.execution.core import Execution, Output
 from scicore.execution.messages import Event
+from scicore.model.activation import Dispatch
 from scicore.model.plan import Plan
 from scicore.model.workflow import Workflow
 
@@ -23,6 +24,14 @@ def from_lines(lines: Iterable[bytes]) -> Iterator[Event]:
     return (_decode(line) for line in lines)
 
 
-def replay(workflow: Workflow, plan: Plan, events: Iterable[Event]) -> list[list[Output]]:
-    execution = Execution(workflow, plan)
+def replay(
+    workflow: Workflow,
+    plan: Plan,
+    events: Iterable[Event],
+    dispatch: Dispatch = Dispatch.ADAPTIVE,
+    *,
+    ahead: bool = False,
+) -> list[list[Output]]:
+    """`ahead`: as in the engine, whose logs are so."""
+    execution = Execution(workflow, plan, dispatch, ahead=ahead)
     return [execution.handle(event) for event in events]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from scicore.execution.core import Execution, Output
 from scicore.execution.messages import (
@@ -18,11 +19,12 @@ from scicore.execution.messages import (
     Steered,
     Stop,
     StopRequested,
+    Tick,
     VmJoined,
     VmLost,
     WorkRequested,
 )
-from scicore.model.activation import ActivationState, Cause
+from scicore.model.activation import ActivationState, Cause, Dispatch
 from scicore.model.cloud import Fleet, Vm, VmType
 from scicore.model.plan import Assignment, Plan
 from scicore.model.workflow import (
@@ -35,6 +37,8 @@ from scicore.model.workflow import (
     Row,
     Workflow,
 )
+
+LATER_S = 1000.0
 
 
 def relation(name: str, *fields: str) -> Relation:
@@ -83,13 +87,16 @@ def fleet(*slots: int) -> Fleet:
 
 
 def plan(vms: Fleet, assignments: Mapping[str, str] = {}) -> Plan:
-    """`assignments`: activation name → VM, in the order of execution."""
+    """`assignments`: activation name → VM, in the order of execution.
+
+    Everything is planned for so late that nothing is behind the plan in a test of a few events.
+    """
     return Plan(
         algorithm="by hand",
         seed=0,
         fleet=vms,
         assignments=tuple(
-            Assignment(name, name.partition(".")[0], vm, 0.0, 1.0)
+            Assignment(name, name.partition(".")[0], vm, LATER_S, LATER_S + 1.0)
             for name, vm in assignments.items()
         ),
         makespan_s=1.0,
@@ -119,14 +126,22 @@ class Stage:
     Activations are called by name; time is the number of events so far.
     """
 
-    def __init__(self, workflow: Workflow, plan: Plan) -> None:
+    def __init__(
+        self, workflow: Workflow, plan: Plan, dispatch: Dispatch = Dispatch.ADAPTIVE
+    ) -> None:
         self.workflow = workflow
         self.plan = plan
-        self.execution = Execution(workflow, plan)
+        self.dispatch = dispatch
+        self.execution = Execution(workflow, plan, dispatch)
         self.events: list[Event] = []
         self.answers: list[list[Output]] = []
         self._orders: dict[str, Start] = {}  # the latest of each activation
         self._names: dict[int, str] = {}
+
+    def limit(self, time_s: float) -> None:
+        """The run may take so long; to be said before it begins."""
+        self.workflow = replace(self.workflow, max_time_s=time_s)
+        self.execution = Execution(self.workflow, self.plan, self.dispatch)
 
     @property
     def now(self) -> float:
@@ -163,6 +178,9 @@ class Stage:
 
     def steer(self, action: str, activity: str = "", *conditions: Condition) -> list[Instruction]:
         return self.feed(Steered(self.now, len(self.events), action, activity, conditions))
+
+    def tick(self, at: float | None = None) -> list[Instruction]:
+        return self.feed(Tick(self.now if at is None else at))
 
     def report(self, vm: str, *attempts: AttemptEnded) -> list[Instruction]:
         return self.feed(WorkRequested(self.now, vm, attempts))

@@ -85,6 +85,8 @@ def test_the_start_turns_the_datasets_tuples_into_ready_activations() -> None:
             vm="vm-1",
             planned=True,
             blocked_by=None,
+            position=0,
+            planned_vm="vm-1",
         ),
     ]
 
@@ -117,6 +119,7 @@ def test_the_answer_to_a_finished_attempt_is_complete() -> None:
             vm="vm-1",
             planned=False,
             blocked_by=None,
+            moved_because="unforeseen",
         ),
         Start("vm-1", 2, 1, "second", "second/1", (("y",),)),
         AttemptStarted(2.0, 2, 1, "vm-1"),
@@ -180,7 +183,7 @@ def test_a_failed_attempt_is_tried_again_in_a_workspace_of_its_own() -> None:
     ]
     assert stage.facts_of_last_event() == [
         AttemptEnded(1, 1, Cause.EXIT_CODE, 0.0, 0.0),
-        ActivationMoved(2.0, 1, READY, "vm-1"),
+        ActivationMoved(2.0, 1, READY, "vm-1", moved_because="unforeseen"),
         AttemptStarted(2.0, 1, 2, "vm-1"),
     ]
 
@@ -273,8 +276,8 @@ def test_a_lost_vm_gives_its_work_back_running_and_waiting_alike() -> None:
     assert stage.facts_of_last_event() == [
         VmChanged(3.0, "vm-1", "lost", ""),
         AttemptEnded(1, 1, Cause.LOST_VM, started_at=1.0, ended_at=3.0),
-        ActivationMoved(3.0, 1, READY, "vm-2"),
-        ActivationMoved(3.0, 2, READY, "vm-2"),
+        ActivationMoved(3.0, 1, READY, "vm-2", moved_because="lost vm"),
+        ActivationMoved(3.0, 2, READY, "vm-2", moved_because="lost vm"),
         AttemptStarted(3.0, 1, 2, "vm-2"),
         AttemptStarted(3.0, 2, 1, "vm-2"),
     ]

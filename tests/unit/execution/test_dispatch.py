@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from scicore.execution.dispatch import Dispatcher
 from scicore.execution.messages import Start
+from scicore.model.activation import Dispatch
 from scicore.model.workflow import Operator, Workflow
 from tests.unit.execution.building import (
     Stage,
@@ -142,15 +145,62 @@ def test_an_activation_that_asks_for_too_much_gets_a_whole_vm() -> None:
 def test_when_the_only_vm_that_was_large_enough_is_lost_the_largest_left_must_do() -> None:
     stage = Stage(wide(1, "4"), plan(fleet(1, 4)))
     stage.begin("vm-1", "vm-2")
-    assert stage.lose("vm-2") == [Start("vm-1", 1, 2, "work", "work/1-attempt-2", (("t1",),))]
+    assert stage.lose("vm-2") == [
+        Start("vm-1", 1, 2, "work", "work/1-attempt-2", (("t1",),), cpus=4)
+    ]
+
+
+def hungry(count: int, memory_mb: str) -> Workflow:
+    return replace(tuples(count), activities=(replace(WORK, memory_mb=memory_mb),))
+
+
+@pytest.mark.parametrize("dispatch", Dispatch)
+def test_a_vm_is_never_short_of_memory(dispatch: Dispatch) -> None:
+    stage = Stage(hungry(4, "500"), plan(fleet(4)), dispatch)  # VMs here have 1024 MB
+    assert stage.started(stage.begin("vm-1")) == ["work.1", "work.2"]
+    assert stage.started(stage.finish("work.1", ("x",))) == ["work.3"]
+
+
+def test_memory_that_nobody_knows_of_holds_nobody_up() -> None:
+    vms = fleet(4)
+    unknown = replace(vms.vms[0], type=replace(vms.vms[0].type, memory_mb=0))
+    stage = Stage(hungry(4, "500"), plan(replace(vms, vms=(unknown,))))
+    assert len(stage.begin("vm-1")) == 4
+
+
+@pytest.mark.parametrize("dispatch", Dispatch)
+def test_an_activation_goes_where_there_is_enough_memory(dispatch: Dispatch) -> None:
+    vms = fleet(1, 1)
+    small = replace(vms.vms[0], type=replace(vms.vms[0].type, memory_mb=400))
+    spec = hungry(1, "500")
+    made = plan(replace(vms, vms=(small, vms.vms[1])), {"work.1": "vm-1"})
+    stage = Stage(spec, made, dispatch)
+    stage.begin("vm-1", "vm-2")
+    assert stage.order("work.1").vm == "vm-2"
+    if dispatch is not Dispatch.DYNAMIC:
+        assert stage.created()["work.1"].moved_because == "does not fit"
+
+
+def test_an_activation_that_asks_for_more_memory_than_there_is_gets_a_whole_vm() -> None:
+    """The run was refused unless this only turned out while it ran."""
+    stage = Stage(hungry(2, "5000"), plan(fleet(2)))
+    assert stage.started(stage.begin("vm-1")) == ["work.1"]
 
 
 # --- the dispatcher alone -----------------------------------------------------------------------
 
 
+def put(dispatcher: Dispatcher, id: int, name: str) -> str | None:
+    return dispatcher.put(dispatcher.work(id, name, name.partition(".")[0]))[0]
+
+
+def started(dispatcher: Dispatcher) -> list[tuple[int, str]]:
+    return [(work.id, vm) for work, vm, _ in dispatcher.starts(0.0)]
+
+
 def test_the_unforeseen_goes_where_the_least_waits_per_slot() -> None:
     dispatcher = Dispatcher(plan(fleet(1, 3)))
-    assert [dispatcher.put(id, f"new.{id}") for id in range(1, 9)] == [
+    assert [put(dispatcher, id, f"new.{id}") for id in range(1, 9)] == [
         "vm-1",  # 0/1 against 0/3: the first of equals
         "vm-2",  # 1/1 against 0/3
         "vm-2",  # 1/1 against 1/3
@@ -162,32 +212,42 @@ def test_the_unforeseen_goes_where_the_least_waits_per_slot() -> None:
     ]
 
 
+def test_the_unforeseen_follows_the_share_that_the_plan_gave_its_activity() -> None:
+    shares = {f"known.{id}": "vm-1" if id % 4 else "vm-2" for id in range(1, 9)}
+    dispatcher = Dispatcher(plan(fleet(1, 2), shares))
+    placed = [put(dispatcher, id, f"known.{id}") for id in range(9, 21)]
+    assert placed.count("vm-1") == 9  # three quarters, whatever waits there
+
+
 def test_what_runs_counts_as_load_until_it_is_released() -> None:
     dispatcher = Dispatcher(plan(fleet(1, 1), {"planned.1": "vm-1"}))
     dispatcher.join("vm-1")
-    dispatcher.put(1, "planned.1")
-    assert list(dispatcher.take("vm-1")) == [1]
-    assert dispatcher.put(2, "new.2") == "vm-2"
-    dispatcher.release("vm-1", 1)
-    assert dispatcher.put(3, "new.3") == "vm-1"
+    work = dispatcher.work(1, "planned.1", "planned")
+    dispatcher.put(work)
+    assert started(dispatcher) == [(1, "vm-1")]
+    assert put(dispatcher, 2, "new.2") == "vm-2"
+    dispatcher.release("vm-1", work)
+    assert put(dispatcher, 3, "new.3") == "vm-1"
 
 
 def test_a_lost_vm_hands_over_what_waited_in_plan_order_and_what_ran() -> None:
     dispatcher = Dispatcher(plan(fleet(1), {"c": "vm-1", "a": "vm-1", "b": "vm-1"}))
     dispatcher.join("vm-1")
-    dispatcher.put(7, "c")
-    assert list(dispatcher.take("vm-1")) == [7]
-    dispatcher.put(8, "b")
-    dispatcher.put(9, "a")
-    assert dispatcher.lose("vm-1") == ([9, 8], [7])
+    put(dispatcher, 7, "c")
+    assert started(dispatcher) == [(7, "vm-1")]
+    put(dispatcher, 8, "b")
+    put(dispatcher, 9, "a")
+    waiting, running = dispatcher.lose("vm-1")
+    assert [work.id for work in waiting] == [9, 8]
+    assert [work.id for work in running] == [7]
     assert dispatcher.present() == ()
     assert not dispatcher.anyone_left
 
 
 def test_a_vm_that_has_not_joined_is_given_work_but_takes_none() -> None:
     dispatcher = Dispatcher(plan(fleet(1)))
-    assert dispatcher.put(1, "a") == "vm-1"
-    assert list(dispatcher.take("vm-1")) == []
+    assert put(dispatcher, 1, "a") == "vm-1"
+    assert started(dispatcher) == []
     assert dispatcher.present() == ()
     assert dispatcher.anyone_left
 
@@ -196,19 +256,22 @@ def test_with_nobody_left_work_waits_for_a_vm_to_come_back() -> None:
     dispatcher = Dispatcher(plan(fleet(1)))
     dispatcher.join("vm-1")
     dispatcher.lose("vm-1")
-    assert dispatcher.put(1, "a") == "vm-1"
-    assert list(dispatcher.take("vm-1")) == []
+    assert put(dispatcher, 1, "a") == "vm-1"
+    assert started(dispatcher) == []
     dispatcher.join("vm-1")
-    assert list(dispatcher.take("vm-1")) == [1]
+    assert started(dispatcher) == [(1, "vm-1")]
 
 
 def test_what_is_withdrawn_is_neither_taken_nor_handed_over() -> None:
     dispatcher = Dispatcher(plan(fleet(1)))
-    for id in (1, 2, 3):
-        dispatcher.put(id, f"new.{id}")
-    dispatcher.withdraw("vm-1", 1)
-    dispatcher.withdraw("vm-1", 3)
+    works = [dispatcher.work(id, f"new.{id}", "new") for id in (1, 2, 3)]
+    for work in works:
+        dispatcher.put(work)
+    dispatcher.withdraw(works[0])
+    dispatcher.withdraw(works[2])
     assert dispatcher.waiting()["vm-1"] == {2}
     dispatcher.join("vm-1")
-    assert list(dispatcher.take("vm-1")) == [2]
-    assert dispatcher.lose("vm-1") == ([], [2])
+    assert started(dispatcher) == [(2, "vm-1")]
+    waiting, running = dispatcher.lose("vm-1")
+    assert waiting == []
+    assert running == [works[1]]

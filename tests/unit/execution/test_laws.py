@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,13 +24,15 @@ from scicore.execution.messages import (
     Cancel,
     Condition,
     Instruction,
+    LimitReached,
     RunEnded,
     Start,
     Stop,
     TupleGenerated,
+    VmChanged,
 )
 from scicore.execution.replay import from_lines, replay, to_line
-from scicore.model.activation import ActivationState, Cause, RunState
+from scicore.model.activation import ActivationState, Cause, Dispatch, RunState
 from scicore.model.plan import Plan
 from scicore.model.workflow import (
     QUERIES,
@@ -41,7 +44,15 @@ from scicore.model.workflow import (
     Source,
     Workflow,
 )
-from tests.unit.execution.building import Stage, activity, attempt_ended, fleet, plan, relation
+from tests.unit.execution.building import (
+    LATER_S,
+    Stage,
+    activity,
+    attempt_ended,
+    fleet,
+    plan,
+    relation,
+)
 
 FIELDS = ("ID", "SITE", "KIND")
 BAD = frozenset({ActivationState.FAILED, ActivationState.BLOCKED})
@@ -86,6 +97,8 @@ def workflows(draw: st.DrawFn, foreseeable: bool = False) -> Workflow:
         "/w",
         "/w/exp",
         max_attempts=draw(st.integers(1, 3)),
+        redundancy=draw(st.booleans()),
+        reliability=draw(st.sampled_from([0.0, 0.5, 0.95])),
     )
 
 
@@ -122,7 +135,11 @@ def _activities(
     made = activity(tag, operator, source, *fields, operand=operand)
     if operator is Operator.MR_QUERY:
         return replace(made, also_reads=(_source(draw(st.sampled_from(sources))),))
-    return replace(made, cpus=draw(st.sampled_from(["1", "1", "2", "4"])))
+    return replace(
+        made,
+        cpus=draw(st.sampled_from(["1", "1", "2", "4"])),
+        memory_mb=draw(st.sampled_from(["0", "0", "400", "800"])),
+    )
 
 
 def _source(other: Activity | Relation) -> Source:
@@ -142,13 +159,16 @@ def plans(draw: st.DrawFn, spec: Workflow) -> Plan:
     names = forecast(spec, {made.tag: 2 for made in spec.activities}).names
     chosen = _some(draw, names)
     some_vm = st.sampled_from([vm.id for vm in vms.vms])
-    return plan(vms, {name: draw(some_vm) for name in chosen})
+    made = plan(vms, {name: draw(some_vm) for name in chosen})
+    start_s = draw(st.sampled_from([0.0, 5.0, LATER_S]))  # behind the plan at once, soon, never
+    hurried = (replace(each, start_s=start_s, finish_s=start_s + 1) for each in made.assignments)
+    return replace(made, assignments=tuple(hurried))
 
 
 @st.composite
 def stages(draw: st.DrawFn) -> Stage:
     spec = draw(workflows())
-    return Stage(spec, draw(plans(spec)))
+    return Stage(spec, draw(plans(spec)), draw(st.sampled_from(Dispatch)))
 
 
 # --- the slaves ---------------------------------------------------------------------------------
@@ -203,6 +223,8 @@ class Chaos:
     late: float = 0.0  # probability that a superseded attempt still reports
     stops: bool = False  # the user gives up some time
     wishes: tuple[str, ...] = ()  # what else the user wants, in this order: pause, resume, cancel
+    limit_s: float = 0.0  # the run may take no longer
+    bad_vm: str = ""  # nearly everything fails there
 
 
 RANDOMS = st.integers(0, 2**32 - 1).map(Random)  # many times faster than st.randoms()
@@ -215,6 +237,7 @@ CHAOS = st.builds(
     late=st.sampled_from([0.0, 0.5]),
     stops=st.booleans(),
     wishes=st.lists(st.sampled_from(["pause", "resume", "cancel"]), max_size=4).map(tuple),
+    limit_s=st.sampled_from([0.0, 0.0, 0.0, 7.0, 25.0]),
 )
 
 
@@ -227,7 +250,7 @@ class Slaves:
     random: Random
     chaos: Chaos
     absent: list[str] = field(default_factory=list)  # VMs that have yet to join
-    running: dict[int, Start] = field(default_factory=dict)  # by activation
+    running: dict[tuple[int, int], Start] = field(default_factory=dict)  # activation, number
     superseded: list[Start] = field(default_factory=list)
     finished: set[int] = field(default_factory=set)
     gone: set[str] = field(default_factory=set)  # VMs that are lost and not back
@@ -235,6 +258,7 @@ class Slaves:
     wishes: int = 0
     stopping: bool = False
     cancelled: set[int] = field(default_factory=set)  # activations
+    drained: set[str] = field(default_factory=set)
 
     def play(self) -> Stage:
         self.absent = [vm.id for vm in self.stage.plan.fleet.vms]
@@ -268,7 +292,10 @@ class Slaves:
             self._obey(self.stage.steer("resume"))
         else:
             assert self.running, "everybody is there, nothing runs, and the run does not end"
-            self._obey(self._report(self.random.choice(list(self.running.values()))))
+            if self.random.random() < 0.2:
+                self._obey(self.stage.tick())
+            else:
+                self._obey(self._report(self.random.choice(list(self.running.values()))))
 
     def _wish(self, action: str) -> None:
         self.wishes += 1
@@ -286,7 +313,7 @@ class Slaves:
         self.lost += 1
         gone = [order for order in self.running.values() if order.vm == vm]
         for order in gone:
-            del self.running[order.activation]
+            del self.running[order.activation, order.number]
         self.superseded += gone
         self.gone.add(vm)
         self._obey(self.stage.lose(vm))
@@ -300,40 +327,65 @@ class Slaves:
         """An attempt ends, one way or another; so do, at times, others on its VM."""
         ended = [self._ended(order)]
         if not late:
-            del self.running[order.activation]
+            del self.running[order.activation, order.number]
             for other in [other for other in self.running.values() if other.vm == order.vm]:
                 if self.random.random() < 0.3:
-                    ended.append(self._ended(self.running.pop(other.activation)))
+                    ended.append(self._ended(self.running.pop((other.activation, other.number))))
             self.finished |= {one.activation for one in ended if one.cause is Cause.FINISHED}
         return self.stage.report(order.vm, *ended)
 
     def _ended(self, order: Start) -> AttemptEnded:
-        if self.random.random() < self.chaos.failure:
+        failure = 0.9 if order.vm == self.chaos.bad_vm else self.chaos.failure
+        if self.random.random() < failure:
             return attempt_ended(order, self.random.choice(FAULTS))
-        return attempt_ended(order, rows=self.programs.output(order))
+        done = attempt_ended(order, rows=self.programs.output(order))
+        took_s = self.random.choice([0.0, 0.5, 1.0, 4.0])
+        return msgspec.structs.replace(done, ended_at=took_s)
 
     def _obey(self, instructions: list[Instruction]) -> None:
-        slots = {MASTER: 1} | {vm.id: vm.type.slots for vm in self.stage.plan.fleet.vms}
+        self._watch_vms()
         for instruction in instructions:
             match instruction:
                 case Start():
-                    assert not self.stopping, "started after the stop"
-                    assert self.stage.execution.state is not RunState.PAUSED, "started in a pause"
-                    assert instruction.activation not in self.cancelled, "started when cancelled"
-                    assert instruction.activation not in self.running, "started twice"
-                    assert instruction.activation not in self.finished, "started when finished"
-                    assert instruction.vm not in {*self.absent, *self.gone}, "nobody is there"
-                    self.running[instruction.activation] = instruction
+                    self._started(instruction)
                 case Cancel():
-                    assert self.running[instruction.activation].number == instruction.number
-                    self.cancelled.add(instruction.activation)
+                    order = self.running[instruction.activation, instruction.number]
+                    assert order.vm == instruction.vm, "cancelled on another VM"
+                    if instruction.activation not in self.finished:  # else its double was faster
+                        self.cancelled.add(instruction.activation)
                 case Stop():
-                    assert not self.running, "sent home with work under way"
+                    left = {activation for activation, _ in self.running}
+                    assert left <= self.finished, "sent home with work under way"
+        self._nobody_is_overloaded()
+
+    def _watch_vms(self) -> None:
+        for fact in self.stage.facts_of_last_event():
+            if isinstance(fact, VmChanged):
+                (self.drained.add if fact.state == "drained" else self.drained.discard)(fact.vm)
+
+    def _started(self, order: Start) -> None:
+        assert not self.stopping, "started after the stop"
+        assert self.stage.execution.state is not RunState.PAUSED, "started in a pause"
+        assert order.activation not in self.cancelled, "started when cancelled"
+        assert order.activation not in self.finished, "started when finished"
+        assert order.vm not in {*self.absent, *self.gone}, "nobody is there"
+        assert order.vm not in self.drained, "started on a drained VM"
+        assert (order.activation, order.number) not in self.running, "started twice"
+        others = [one.vm for one in self.running.values() if one.activation == order.activation]
+        assert len(others) <= self.stage.workflow.redundancy, "doubled unasked"
+        assert order.vm not in others, "doubled on the same VM"
+        self.running[order.activation, order.number] = order
+
+    def _nobody_is_overloaded(self) -> None:
+        slots = {MASTER: 1} | {vm.id: vm.type.slots for vm in self.stage.plan.fleet.vms}
         load: Counter[str] = Counter()
+        memory_mb: Counter[str] = Counter()
         for order in self.running.values():
-            cpus = int(self.stage.workflow.activity(order.activity).cpus)
-            load[order.vm] += min(cpus, slots[order.vm])
+            made = self.stage.workflow.activity(order.activity)
+            load[order.vm] += min(int(made.cpus), slots[order.vm])
+            memory_mb[order.vm] += int(made.memory_mb) * (order.vm != MASTER)
         assert all(load[vm] <= slots[vm] for vm in load), "more than the VM's slots"
+        assert all(memory_mb[vm] <= 1024 for vm in memory_mb), "more than the VM's memory"
 
 
 def played(
@@ -343,6 +395,8 @@ def played(
     seed: int = 0,
     fan_out: Mapping[str, int] | None = None,
 ) -> Stage:
+    if chaos.limit_s:
+        stage.limit(chaos.limit_s)
     return Slaves(stage, Programs(stage.workflow, seed, fan_out), random, chaos).play()
 
 
@@ -359,6 +413,59 @@ def inputs_of(stage: Stage, names: list[str]) -> Counter[tuple[str, tuple[Row, .
     )
 
 
+# --- many activations ---------------------------------------------------------------------------
+
+
+def crowded(random: Random) -> Stage:
+    """Enough activations for stragglers and bad VMs to stand out."""
+    source = relation("source", "ID", "SITE")
+    first = activity("first", Operator.MAP, source, "ID", "SITE")
+    second = activity("second", Operator.FILTER, first, "ID", "SITE")
+    last = activity("last", Operator.REDUCE, second, "SITE", operand=("SITE",))
+    rows = tuple(
+        (random.choice("pqr"), random.choice("pqr")) for _ in range(random.randint(20, 40))
+    )
+    spec = Workflow(
+        "w",
+        (replace(first, cpus=random.choice("12")), second, last),
+        (Dataset(source, rows),),
+        "/w",
+        "/w/exp",
+        max_attempts=3,
+        redundancy=True,
+        reliability=0.8,
+    )
+    vms = fleet(*(random.randint(1, 3) for _ in range(3)))
+    names = list(forecast(spec).names)
+    random.shuffle(names)
+    assignments = {name: random.choice(vms.vms).id for name in names}
+    return Stage(spec, plan(vms, assignments), random.choice(list(Dispatch)))
+
+
+def test_doubles_drains_losses_and_limits_leave_the_books_in_order() -> None:
+    doubled, drained, limited = 0, 0, 0
+    for seed in range(30):
+        random = Random(seed)
+        chaos = Chaos(
+            failure=0.05,
+            losses=random.choice([0, 0, 2]),
+            returns=True,
+            late=0.5,
+            limit_s=random.choice([0.0, 0.0, 60.0]),
+            bad_vm="vm-2",
+        )
+        stage = played(crowded(random), random, chaos)
+        books_are_closed(stage, chaos)
+        facts_are_consistent(stage)
+        told = replay(stage.workflow, stage.plan, stage.events, stage.dispatch)
+        assert told == stage.answers
+        facts = stage.facts()
+        doubled += sum(isinstance(fact, AttemptStarted) and fact.redundant for fact in facts)
+        drained += sum(isinstance(fact, VmChanged) and fact.state == "drained" for fact in facts)
+        limited += sum(isinstance(fact, LimitReached) for fact in facts)
+    assert min(doubled, drained, limited) > 3, "the world was too kind to show anything"
+
+
 # --- the laws -----------------------------------------------------------------------------------
 
 
@@ -371,7 +478,8 @@ def test_every_run_ends_with_closed_books_and_can_be_told_again(
     books_are_closed(stage, chaos)
     facts_are_consistent(stage)
     logged = [to_line(event) for event in stage.events]
-    assert replay(stage.workflow, stage.plan, from_lines(logged)) == stage.answers
+    told = replay(stage.workflow, stage.plan, from_lines(logged), stage.dispatch)
+    assert told == stage.answers
 
 
 def books_are_closed(stage: Stage, chaos: Chaos) -> None:
@@ -383,13 +491,14 @@ def books_are_closed(stage: Stage, chaos: Chaos) -> None:
         assert (ends[0] is RunState.FAILED) == bool(states & BAD)
     else:
         assert ActivationState.RUNNING not in states or ends[0] is RunState.INTERRUPTED
-        assert chaos.stops if ends[0] is RunState.STOPPED else chaos.losses
+        assert chaos.stops or chaos.limit_s if ends[0] is RunState.STOPPED else chaos.losses
 
 
 def facts_are_consistent(stage: Stage) -> None:
     tuples: set[int] = set()
     states: dict[int, ActivationState] = {}
     names: set[str] = set()
+    attempts: dict[tuple[int, int], Cause | None] = {}
     for fact in stage.facts():
         match fact:
             case TupleGenerated():
@@ -408,13 +517,24 @@ def facts_are_consistent(stage: Stage) -> None:
                 states[fact.id] = fact.state
                 names.add(fact.name)
             case AttemptStarted():
-                assert states[fact.activation] is ActivationState.READY
+                before = ActivationState.RUNNING if fact.redundant else ActivationState.READY
+                assert states[fact.activation] is before
                 states[fact.activation] = ActivationState.RUNNING
+                assert (fact.activation, fact.number) not in attempts
+                attempts[fact.activation, fact.number] = None
+            case AttemptEnded():
+                assert attempts[fact.activation, fact.number] is None, "ended twice"
+                attempts[fact.activation, fact.number] = fact.cause
             case ActivationMoved():
                 assert states[fact.id] not in TERMINAL, "moved after its end"
                 assert (fact.state is ActivationState.BLOCKED) == (fact.blocked_by is not None)
                 states[fact.id] = fact.state
     assert states == {fact.id: stage.states()[fact.name] for fact in stage.created().values()}
+    if stage.execution.state is not RunState.INTERRUPTED:  # then the master may be in a query
+        assert None not in attempts.values(), "an attempt without an end"
+    results = Counter(id for (id, _), cause in attempts.items() if cause is Cause.FINISHED)
+    finished = {id for id, state in states.items() if state is ActivationState.FINISHED}
+    assert results == dict.fromkeys(finished, 1), "not exactly one result"
 
 
 @settings(max_examples=50, deadline=None)
@@ -446,7 +566,7 @@ def test_a_failure_is_final_only_when_attempts_are_used_up_and_leaves_nothing_ou
 def test_the_order_of_completion_does_not_change_what_is_run(
     stage: Stage, one: Random, other: Random, seed: int
 ) -> None:
-    again = Stage(stage.workflow, stage.plan)
+    again = Stage(stage.workflow, stage.plan, stage.dispatch)
     played(stage, one, seed=seed)
     played(again, other, seed=seed)
     assert stage.execution.state is RunState.FINISHED
@@ -467,7 +587,7 @@ def test_nothing_runs_on_other_data_because_something_else_failed(
     stage: Stage, random: Random, seed: int, failure: float, losses: int
 ) -> None:
     """Above all no group without all of its tuples."""
-    undisturbed = Stage(stage.workflow, stage.plan)
+    undisturbed = Stage(stage.workflow, stage.plan, stage.dispatch)
     played(undisturbed, random, seed=seed)
     played(stage, random, Chaos(failure, losses, late=0.5), seed=seed)
     ran = [name for name in stage.created() if stage.states()[name] is not ActivationState.BLOCKED]

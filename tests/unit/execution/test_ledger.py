@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from scicore.execution.ledger import TRANSITIONS, Entry, IllegalTransition, Ledger
+from scicore.execution.ledger import TRANSITIONS, Entry, IllegalTransition, Ledger, Live
 from scicore.model.activation import Activation, ActivationState
 
 LOCKED, READY, RUNNING, FINISHED, FAILED, BLOCKED, CANCELLED = ActivationState
@@ -117,6 +117,7 @@ def test_books_that_agree_with_the_dispatcher_pass() -> None:
     ledger.check({"vm-1": {1}}, {"vm-1": set()})
     ledger.move(entry, RUNNING)
     entry.attempts = 1
+    entry.live = (Live(1, "vm-1", 0.0),)
     ledger.check({"vm-1": set()}, {"vm-1": {1}})
 
 
@@ -146,11 +147,56 @@ def test_a_state_changed_behind_the_ledgers_back_is_found() -> None:
         ledger.check({}, {})
 
 
+def running_twice() -> tuple[Ledger, Entry]:
+    ledger, entry = waiting_on_vm()
+    ledger.move(entry, RUNNING)
+    entry.attempts = 2
+    entry.live = (Live(1, "vm-1", 0.0), Live(2, "vm-2", 0.0))
+    return ledger, entry
+
+
+def test_two_attempts_of_one_activation_may_run_on_two_vms() -> None:
+    ledger, _ = running_twice()
+    ledger.check({}, {"vm-1": {1}, "vm-2": {1}})
+
+
+def test_two_attempts_of_one_number_are_found() -> None:
+    ledger, entry = running_twice()
+    entry.live = (Live(2, "vm-1", 0.0), Live(2, "vm-2", 0.0))
+    with pytest.raises(AssertionError, match="two attempts of one number"):
+        ledger.check({}, {"vm-1": {1}, "vm-2": {1}})
+
+
+def test_the_attempt_that_was_beaten_may_end_later_but_no_other_runs_in_secret() -> None:
+    ledger, entry = running_twice()
+    entry.drop(entry.live[0])
+    ledger.move(entry, FINISHED)
+    ledger.check({}, {"vm-2": {1}})
+    ledger, entry = running_twice()
+    ledger.move(entry, FAILED)
+    with pytest.raises(AssertionError, match="in secret"):
+        ledger.check({}, {"vm-1": {1}, "vm-2": {1}})
+
+
+def test_a_slot_that_is_held_by_no_attempt_is_found() -> None:
+    ledger, entry = running_twice()
+    entry.live = entry.live[:1]
+    with pytest.raises(AssertionError, match="running: placed"):
+        ledger.check({}, {"vm-1": {1}, "vm-2": {1}})
+
+
 def test_an_activation_that_runs_without_an_attempt_is_found() -> None:
     ledger, entry = waiting_on_vm()
     ledger.move(entry, RUNNING)
-    with pytest.raises(AssertionError, match="unattempted"):
-        ledger.check({}, {"vm-1": {1}})
+    with pytest.raises(AssertionError, match="without an attempt"):
+        ledger.check({}, {})
+
+
+def test_an_attempt_that_was_not_counted_is_found() -> None:
+    ledger, entry = running_twice()
+    entry.attempts = 1
+    with pytest.raises(AssertionError, match="miscounted"):
+        ledger.check({}, {"vm-1": {1}, "vm-2": {1}})
 
 
 def test_more_failures_than_attempts_are_found() -> None:
