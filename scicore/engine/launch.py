@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import sysconfig
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from scicore.engine.process import everyone
 from scicore.errors import LaunchError
 
+POLL_SHARE = 25  # times as long as a poll takes is waited before the next …
+POLL_AT_MOST_S = 5.0  # … but no longer than this
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # A run is asked to stop once; whoever asks again wants it gone.
 _ESCALATION = (signal.SIGUSR1, signal.SIGTERM, signal.SIGKILL)
@@ -40,13 +45,14 @@ def mpirun() -> Path:
 def mpirun_command(slaves: int, *program: str, quiet: bool = False) -> list[str]:
     """One master and the slaves, all on this machine.
 
-    ob1 with shared memory and TCP starts several times faster than the default transports.
+    ob1 with shared memory starts several times faster than the default transports, and looking
+    for messages costs least without TCP.
     `quiet`: provenance says how the run ended, so mpirun need not comment on a non-zero exit.
     """
     quietly = ["--runtime-options", "error-nonzero-status=false"] if quiet else []
     return [
         str(mpirun()),
-        *("--mca", "pml", "ob1", "--mca", "btl", "self,sm,tcp"),
+        *("--mca", "pml", "ob1", "--mca", "btl", "self,sm"),
         *("--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"),
         *quietly,
         *("-n", str(slaves + 1)),
@@ -86,16 +92,31 @@ def supervise(
             start_new_session=True,
         )
         signals.pass_to(process)
+        pause_s = poll_s
         try:
             while True:
                 try:
-                    return Outcome(process.wait(timeout=poll_s), stop_asked=signals.asked > 0)
+                    code = process.wait(timeout=pause_s)
+                    return Outcome(code, stop_asked=signals.asked > 0)
                 except subprocess.TimeoutExpired:
+                    begun = time.monotonic()
                     poll()
+                    # To look on must not slow down what is looked at.
+                    pause_s = max(poll_s, POLL_SHARE * (time.monotonic() - begun))
+                    pause_s = min(pause_s, POLL_AT_MOST_S)
         finally:
             if process.poll() is None:  # our own failure: mpirun must not outlive us
                 process.terminate()
                 process.wait()
+            _end_session(process.pid)
+
+
+def _end_session(session: int) -> None:
+    """Ranks that a killed mpirun left behind. Keepers have sessions of their own."""
+    for seen in everyone():
+        if seen.session == session:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(seen.pid, signal.SIGKILL)
 
 
 class _Signals:

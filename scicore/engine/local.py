@@ -1,10 +1,25 @@
-"""The line within one process, for tests: queues instead of MPI, the same bytes through them."""
+"""The engine within one process, for tests: queues instead of MPI, threads instead of keepers."""
 
 from __future__ import annotations
 
+import socket
+import time
+from pathlib import Path
 from queue import Empty, SimpleQueue
+from threading import Thread
 
-from scicore.engine.wire import ToMaster, ToSlave, decode_to_master, decode_to_slave, encode
+from scicore.engine.journal import Journal
+from scicore.engine.keeper import Keeper
+from scicore.engine.link import Link
+from scicore.engine.spare import HOUSE, first_word
+from scicore.engine.wire import (
+    ToMaster,
+    ToSlave,
+    Welcome,
+    decode_to_master,
+    decode_to_slave,
+    encode,
+)
 
 
 class LocalWorld:
@@ -58,16 +73,32 @@ class LocalSlave:
         self._inbox = inbox
         self._outbox = outbox
 
-    def receive(self) -> ToSlave | None:
+    def receive(self) -> bytes | None:
         try:
-            data = self._outbox.get_nowait()
+            return self._outbox.get_nowait()
         except Empty:
             return None
-        message: ToSlave = decode_to_slave(data)
-        return message
 
-    def send(self, message: ToMaster) -> None:
-        self._inbox.put((self._rank, encode(message)))
+    def send(self, data: bytes) -> None:
+        self._inbox.put((self._rank, data))
 
     def close(self) -> None:
         pass
+
+
+def keeper_in_thread(welcome: bytes) -> tuple[Link, bytes]:
+    """What `spare.reach` does, with a thread in place of a process."""
+    ours, theirs = socket.socketpair()
+    message = decode_to_slave(welcome)
+    assert isinstance(message, Welcome)
+    journal = Journal(Path(message.run_directory, HOUSE, f"{message.vm}.journal"))
+
+    def keep() -> None:
+        keeper = Keeper(message, journal, Link(theirs))
+        keeper.greet(time.time())
+        keeper.run()
+        journal.close()
+
+    Thread(target=keep, daemon=True).start()
+    link = Link(ours)
+    return link, first_word(link) or b""

@@ -3,39 +3,66 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from scicore.engine.wire import Crash, Hello, MasterEnd, Orders, Request, ToMaster, Welcome
-from scicore.errors import LaunchError, ScicumulusError
+from msgspec.structs import replace
+
+from scicore.engine.wire import Hello, Joined, MasterEnd, Orders, Request, ToMaster, Welcome
+from scicore.errors import LaunchError
 from scicore.execution.core import Execution, Output
 from scicore.execution.dispatch import MASTER
 from scicore.execution.messages import (
     AttemptEnded,
     Cancel,
+    Claim,
     Event,
     Fact,
     Instruction,
+    RunResumed,
     RunStarted,
     Start,
     Steered,
     Stop,
     StopRequested,
+    Tick,
     VmJoined,
     WorkRequested,
 )
-from scicore.model.activation import RunState
+from scicore.model.activation import Dispatch, RunState
+from scicore.model.cloud import Fleet
 from scicore.model.plan import Plan
 from scicore.model.workflow import Workflow
 
 POLL_S = (0.0002, 0.005)  # sleep between two looks at the line: at first, at most
+LEASE_S = 30.0  # a slave that is silent for longer counts as dead
+KEEP_S = 300.0  # how long programs go on when their slave is gone
+TRUSTED_S = 0.02  # clocks that differ by less are taken to be the same
+TICK_S = 1.0  # how often the core is told that time passes
+TELL_S = 1.0  # how often slaves are told what is durable, when there is nothing else to tell
+
+
+class SilentSlave(Exception):
+    """A slave has not been heard for so long that it counts as dead: the job must start anew."""
 
 
 class Recorder(Protocol):
     """Where facts go. `record` never waits; it raises if recording has become impossible."""
 
     def record(self, facts: Iterable[Fact]) -> None: ...
+
+    def flush(self) -> None:
+        """Wait until all facts so far are written."""
+
+    @property
+    def queued(self) -> int:
+        """Facts handed over so far."""
+
+    @property
+    def written(self) -> int:
+        """Of these, how many will survive anything."""
 
 
 class Office(Protocol):
@@ -58,6 +85,26 @@ class Run:
     workflow: Workflow
     plan: Plan
     directory: str  # absolute; workspaces are made below it
+    dispatch: Dispatch = Dispatch.ADAPTIVE
+    books: RunResumed | None = None  # the run is taken up again
+    launch: int = 1  # jobs that the run has had, this one included
+    lease_s: float = LEASE_S
+    keep_s: float = KEEP_S
+
+
+@dataclass(slots=True)
+class _Slave:
+    """What the master knows of one rank."""
+
+    vm: str
+    host: str = ""
+    heard_at: float = 0.0  # monotonic; 0 = never
+    welcomed_at: float = 0.0
+    ahead_s: float = 0.0  # its clock minus the master's
+    leaving: bool = False  # it was told to stop
+    durable: int = 0  # its results that are in the database, as it was told
+    pending: deque[tuple[int, int]] = field(default_factory=deque)
+    """(facts queued, result): when so many facts are written, its results up to this one are."""
 
 
 class Master:
@@ -69,22 +116,16 @@ class Master:
         office: Office,
         log: Callable[[Event], None] = lambda event: None,
     ) -> None:
-        if line.slaves != len(run.plan.fleet.vms):
-            raise LaunchError(
-                f"the plan's fleet {run.plan.fleet.text} has {len(run.plan.fleet.vms)} VMs, "
-                f"but {line.slaves} slave ranks were started",
-                f"start it with mpirun -n {len(run.plan.fleet.vms) + 1} "
-                "(one master and one slave per VM)",
-            )
         self._run = run
         self._line = line
         self._recorder = recorder
         self._office = office
         self._log = log
-        self._execution = Execution(run.workflow, run.plan)
-        self._vms = {rank: vm.id for rank, vm in enumerate(run.plan.fleet.vms, start=1)}
-        self._ranks = {vm: rank for rank, vm in self._vms.items()}
-        self._leaving: set[int] = set()  # ranks that were told to stop
+        self._execution = Execution(run.workflow, run.plan, run.dispatch, ahead=True)
+        self._slaves = {rank: _Slave(vm.id) for rank, vm in enumerate(run.plan.fleet.vms, start=1)}
+        self._ranks = {slave.vm: rank for rank, slave in self._slaves.items()}
+        self._slots = {vm.id: vm.type.slots for vm in run.plan.fleet.vms}
+        self._tell_at = 0.0  # monotonic
         self._stop_requested = False
 
     def request_stop(self) -> None:
@@ -93,18 +134,25 @@ class Master:
 
     def run(self, tick: Callable[[Execution], None] = lambda execution: None) -> RunState:
         """Drive the run to its end; `tick` is called about every poll, to show progress."""
-        self._feed(RunStarted(time.time()))
+        self._feed(self._run.books or RunStarted(time.time()))
+        tick_at = time.monotonic() + TICK_S
         pause_s = POLL_S[0]
-        while len(self._leaving) < self._line.slaves:
+        while not all(slave.leaving for slave in self._slaves.values()):
             if self._stop_requested:
                 self._stop_requested = False
                 self._feed(StopRequested(time.time()))
-            for news in self._office.news():
-                self._feed(_as_event(news))
+            if time.monotonic() > tick_at:
+                tick_at = time.monotonic() + TICK_S
+                self._feed(Tick(time.time()))
             arrived = self._line.receive()
             if arrived is None:
+                for news in self._office.news():
+                    # A query's result is in no VM's journal: it must be durable before anything
+                    # is done with it.
+                    self._feed(_as_event(news), durably=isinstance(news, AttemptEnded))
                 self._recorder.record(())  # raises if the recorder has died meanwhile
                 tick(self._execution)
+                self._look_after_slaves(time.monotonic())
                 time.sleep(pause_s)
                 pause_s = min(pause_s * 1.5, POLL_S[1])
                 continue
@@ -114,35 +162,85 @@ class Master:
         return self._execution.state
 
     def _hear(self, rank: int, message: ToMaster) -> None:
-        vm = self._vms[rank]
+        slave = self._slaves[rank]
+        slave.heard_at = time.monotonic()
+        now = time.time()
         match message:
             case Hello(host=host):
-                if not self._execution.ended:
+                slave.host = host
+                if self._execution.ended:
+                    self._feed(VmJoined(now, slave.vm, host))
+                else:
                     self._welcome(rank)
-                self._feed(VmJoined(time.time(), vm, host))
-            case Request(ended=ended):
-                self._feed(WorkRequested(time.time(), vm, ended))
-            case Crash(traceback=traceback):
-                raise ScicumulusError(f"the slave of VM {vm} (rank {rank}) failed:\n{traceback}")
+            case Joined(received_at=received_at, sent_at=sent_at, claims=claims, last=last):
+                # As NTP does it: the way there and the way back are taken to be equally long.
+                ahead_s = ((received_at - slave.welcomed_at) + (sent_at - now)) / 2
+                slave.ahead_s = ahead_s if abs(ahead_s) > TRUSTED_S else 0.0
+                self._feed(VmJoined(now, slave.vm, slave.host, self._claims(slave, claims)))
+                slave.pending.append((self._recorder.queued, last))
+            case Request(ended=ended, last=last) if ended:
+                attempts = tuple(self._on_our_clock(slave, attempt) for attempt in ended)
+                self._feed(WorkRequested(now, slave.vm, attempts))
+                slave.pending.append((self._recorder.queued, last))
 
     def _welcome(self, rank: int) -> None:
         workflow = self._run.workflow
+        slave = self._slaves[rank]
+        slave.welcomed_at = time.time()
         self._line.send(
             rank,
             Welcome(
-                vm=self._vms[rank],
+                vm=slave.vm,
                 run_directory=self._run.directory,
                 workflow_directory=workflow.directory,
                 experiment_directory=workflow.experiment_directory,
                 activities=workflow.activities,
+                slots=self._slots[slave.vm],
+                launch=self._run.launch,
+                keep_s=self._run.keep_s,
             ),
         )
 
-    def _feed(self, event: Event) -> None:
-        self._log(event)
-        self._carry_out(self._execution.handle(event))
+    def _claims(self, slave: _Slave, claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
+        return tuple(
+            replace(claim, ended=self._on_our_clock(slave, claim.ended)) if claim.ended else claim
+            for claim in claims
+        )
 
-    def _carry_out(self, outputs: list[Output]) -> None:
+    def _on_our_clock(self, slave: _Slave, attempt: AttemptEnded) -> AttemptEnded:
+        if not slave.ahead_s:
+            return attempt
+        return replace(
+            attempt,
+            started_at=attempt.started_at - slave.ahead_s,
+            ended_at=attempt.ended_at - slave.ahead_s,
+        )
+
+    def _look_after_slaves(self, now: float) -> None:
+        if now < self._tell_at:
+            return
+        self._tell_at = now + TELL_S
+        for rank, slave in self._slaves.items():
+            if slave.leaving:
+                continue
+            if slave.heard_at and now - slave.heard_at > self._run.lease_s:
+                raise SilentSlave(f"VM {slave.vm} (rank {rank}) has been silent for too long")
+            before = slave.durable
+            if self._durable(slave) > before:
+                self._line.send(rank, Orders((), slave.durable))
+
+    def _durable(self, slave: _Slave) -> int:
+        """How many of its results the slave may forget."""
+        written = self._recorder.written
+        while slave.pending and slave.pending[0][0] <= written:
+            slave.durable = max(slave.durable, slave.pending.popleft()[1])
+        return slave.durable
+
+    def _feed(self, event: Event, *, durably: bool = False) -> None:
+        self._log(event)
+        self._carry_out(self._execution.handle(event), durably)
+
+    def _carry_out(self, outputs: list[Output], durably: bool) -> None:
         facts: list[Fact] = []
         orders: dict[int, list[Instruction]] = {}
         queries: list[Start | Cancel] = []
@@ -154,15 +252,27 @@ class Master:
             else:
                 facts.append(output)
         self._recorder.record(facts)  # before a query, which reads what is recorded
+        if durably:
+            self._recorder.flush()
         for query in queries:
             if isinstance(query, Start):
                 self._office.start(query)
             else:
                 self._office.cancel(query.activation)
         for rank, instructions in orders.items():
-            self._line.send(rank, Orders(tuple(instructions)))
-            if isinstance(instructions[-1], Stop):
-                self._leaving.add(rank)
+            slave = self._slaves[rank]
+            self._line.send(rank, Orders(tuple(instructions), self._durable(slave)))
+            slave.leaving = isinstance(instructions[-1], Stop)
+
+
+def require_ranks(line: MasterEnd, fleet: Fleet) -> None:
+    """One slave for each VM: before a run is touched."""
+    if line.slaves != len(fleet.vms):
+        raise LaunchError(
+            f"the plan's fleet {fleet.text} has {len(fleet.vms)} VMs, "
+            f"but {line.slaves} slave ranks were started",
+            f"start it with mpirun -n {len(fleet.vms) + 1} (one master and one slave per VM)",
+        )
 
 
 def _as_event(news: AttemptEnded | Steered) -> Event:

@@ -14,13 +14,7 @@ from typing import NoReturn
 
 from mpi4py import MPI
 
-from scicore.engine.wire import (
-    ToMaster,
-    ToSlave,
-    decode_to_master,
-    decode_to_slave,
-    encode,
-)
+from scicore.engine.wire import ToMaster, ToSlave, decode_to_master, encode
 from scicore.errors import LaunchError
 
 _LAST_WORDS_S = 0.3  # for mpirun to forward what was printed: after an abort it reads no more
@@ -66,12 +60,12 @@ class MpiMaster(_Line):
 
 
 class MpiSlave(_Line):
-    def receive(self) -> ToSlave | None:
+    def receive(self) -> bytes | None:
         arrived = self._probe()
-        return decode_to_slave(arrived[1]) if arrived else None
+        return arrived[1] if arrived else None
 
-    def send(self, message: ToMaster) -> None:
-        self._send(0, encode(message))
+    def send(self, data: bytes) -> None:
+        self._send(0, data)
 
 
 def rank() -> int:

@@ -1,44 +1,48 @@
-"""Programs: started without a shell, each in its own session, measured when they end.
-
-The only file that starts users' programs.
-"""
+"""Programs of one VM: queued for its slots, started without a shell, judged when they end."""
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import select
 import shlex
 import signal
-import subprocess
 import time
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
-from scicore.algebra.output import BadOutput
+from msgspec.structs import replace
+
+from scicore.algebra.output import BadOutput, MissingOutput
+from scicore.algebra.request import request_of
 from scicore.algebra.template import arguments, substitute
-from scicore.engine import workspace
+from scicore.engine import process, workspace
+from scicore.engine.pool import Pool
+from scicore.engine.process import Process
 from scicore.engine.staging import Staged, output_files, stage
+from scicore.engine.streams import Stream, Streams
 from scicore.engine.wire import Welcome
+from scicore.execution.causes import cause_of_error, cause_of_exit
 from scicore.execution.messages import AttemptEnded, FileFound, Start, Usage
 from scicore.model.activation import Cause
 from scicore.model.workflow import Activity, Row
 
 GRACE_S = 3.0  # between SIGTERM and SIGKILL
-
-# The launcher's variables would confuse a program that uses MPI itself.
-_LAUNCHER = ("OMPI_", "PMIX_", "PRTE_", "OPAL_")
-# The provenance database is none of a program's business.
-_SECRETS = frozenset({"SCICUMULUS_DATABASE_URL", "PGPASSWORD", "PGPASSFILE", "PGSERVICEFILE"})
+SAMPLE_S = 0.5  # how often the memory of process trees is looked at, and strays are
 
 
-def program_environment() -> dict[str, str]:
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if name not in _SECRETS and not name.startswith(_LAUNCHER)
-    }
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """An attempt whose program can be started."""
+
+    order: Start
+    directory: Path
+    staged: Staged
+    words: tuple[str, ...]
+    streams: Streams
+    stage_s: float
 
 
 @dataclass(slots=True)
@@ -49,21 +53,23 @@ class _Program:
     activity: Activity
     directory: Path
     started_at: float
-    process: subprocess.Popen[bytes]
-    pidfd: int
+    process: Process
     command: str
     staged: Staged
+    streams: Streams
+    slots: tuple[int, ...]
     timeout_at: float | None  # monotonic
+    usage: Usage
     extracting: bool = False  # the extractor runs now
     ended_by_us: Cause | None = None  # it was told to end, and why
     kill_at: float | None = None  # monotonic; when SIGTERM was not enough
-    usage: Usage = field(default_factory=Usage)
+    tree_bytes: int = 0  # the most memory that its processes were seen to have together
 
 
 class Runner:
     """Runs what a slave is ordered to. Never raises for what a program does."""
 
-    def __init__(self, welcome: Welcome) -> None:
+    def __init__(self, welcome: Welcome, *, adopts_orphans: bool = False) -> None:
         self._welcome = welcome
         self._activities = {activity.tag: activity for activity in welcome.activities}
         self._directories = {
@@ -71,177 +77,369 @@ class Runner:
             "EXPDIR": welcome.experiment_directory,
             "RUNDIR": welcome.run_directory,
         }
-        self._environment = program_environment()
+        self._environment = process.program_environment()
+        self._memory_bytes = process.memory_bytes()
+        self._adopts_orphans = adopts_orphans  # this process is the parent of what daemons leave
+        self._free = list(range(welcome.slots, 0, -1))  # slots; the lowest is taken first
+        self._waiting: deque[Start] = deque()
+        self._next: _Prepared | None = None  # the first of those that wait, made ready
+        self._spare_streams: list[Stream] = []
         self._programs: dict[int, _Program] = {}  # by pidfd
         self._exited: list[_Program] = []  # not reaped: children of theirs may be left
-        self._poll = select.poll()
+        self._poll = select.epoll()
         self._stillborn: list[AttemptEnded] = []  # could not even be started
+        self._strays: dict[int, float] = {}  # orphans of ended attempts: when to be rougher
+        self._look_at = 0.0  # monotonic; for memory and strays
+        self._pool = Pool(welcome, self._directories, self._environment, mark(welcome))
+        self._poll.register(self._pool.fileno(), select.EPOLLIN)
+
+    def fileno(self) -> int:
+        """Readable when a program has ended."""
+        return self._poll.fileno()
 
     @property
     def busy(self) -> bool:
-        return bool(self._programs or self._exited or self._stillborn)
+        cold = self._waiting or self._programs or self._exited or self._stillborn
+        return bool(cold or self._pool.busy)
 
-    def start(self, order: Start) -> None:
-        activity = self._activities[order.activity]
-        directory = Path(self._welcome.run_directory, order.workspace)
-        started_at = time.time()
-        command = activity.command  # for the record, until its values are filled in
-        try:
-            workspace.make(directory)
-            staged = stage(directory, activity, order.rows, self._directories)
-            words = arguments(activity.command, self._values(activity, staged))
-            command = shlex.join(words)
-            process = self._spawn(words, directory, activity, staged)
-        except (OSError, ValueError) as error:  # no such program, no permission, bad data
-            self._stillborn.append(
-                AttemptEnded(
-                    activation=order.activation,
-                    number=order.number,
-                    cause=Cause.NOT_STARTED,
-                    started_at=started_at,
-                    ended_at=time.time(),
-                    command=command,
-                    workspace=str(directory),
-                    stderr_tail=f"scicumulus: the program could not be started: {error}",
-                )
-            )
-            return
-        timeout_s = activity.timeout_s
-        self._watch(
-            _Program(
-                order=order,
-                activity=activity,
-                directory=directory,
-                started_at=started_at,
-                process=process,
-                pidfd=os.pidfd_open(process.pid),
-                command=command,
-                staged=staged,
-                timeout_at=time.monotonic() + timeout_s if timeout_s else None,
-            )
-        )
+    @property
+    def granted(self) -> list[Start]:
+        """Every attempt that has not ended."""
+        running = (program.order for program in self._under_way())
+        return [*running, *self._pool.granted, *self._waiting]
+
+    # --- orders ------------------------------------------------------------------------------
+
+    def start(self, *orders: Start) -> None:
+        """As soon as there are slots for them; in the order of the orders."""
+        self._waiting.extend(orders)
+        self._start_waiting()
 
     def cancel(self, activation: int, number: int) -> None:
+        if self._pool.cancel(activation, number):
+            return
         for program in self._programs.values():
             order = program.order
             if (order.activation, order.number) == (activation, number):
                 _ask_to_end(program, Cause.CANCELLED)
+        for order in list(self._waiting):
+            if (order.activation, order.number) == (activation, number):
+                self._waiting.remove(order)
+                if self._next is not None and self._next.order is order:
+                    self._next.streams.conclude(reuse=True)
+                    self._next = None
+                now = time.time()
+                self._stillborn.append(AttemptEnded(activation, number, Cause.CANCELLED, now, now))
 
     def wait(self, timeout_s: float) -> list[AttemptEnded]:
         """The attempts that ended, waiting for the first one no longer than the timeout."""
-        ended, self._stillborn = self._stillborn, []
-        timeout_ms = 0 if ended else max(1, round(timeout_s * 1000))
-        for pidfd, _ in self._poll.poll(timeout_ms):
+        timeout_s = 0 if self._stillborn else timeout_s
+        for pidfd, _ in self._poll.poll(timeout_s):
+            if pidfd == self._pool.fileno():
+                continue
             self._poll.unregister(pidfd)
-            os.close(pidfd)
             self._exited.append(self._programs.pop(pidfd))
         now = time.monotonic()
-        for program in self._programs.values():
-            if program.timeout_at is not None and now > program.timeout_at:
-                _ask_to_end(program, Cause.TIMEOUT)
-        for program in (*self._programs.values(), *self._exited):
-            if program.kill_at is not None and now > program.kill_at:
-                _signal(program, signal.SIGKILL)
+        self._be_strict(now)
+        ended, self._stillborn = self._stillborn, []
         exited, self._exited = self._exited, []
         for program in exited:
-            if program.kill_at is not None and now <= program.kill_at and _groups(program):
+            if (
+                program.kill_at is not None
+                and now <= program.kill_at
+                and process.groups(program.process.pid)
+            ):
                 self._exited.append(program)  # cancelled, and its children have their grace too
                 continue
             attempt = self._program_ended(program)
             if attempt is not None:
                 ended.append(attempt)
+                self._release(program.slots)
+        news = self._pool.collect(now)
+        ended.extend(news.ended)
+        self._release(news.freed)
+        self._waiting.extendleft(reversed(news.back))
+        if now >= self._look_at or (ended and self._adopts_orphans):
+            self._look_around(now)
+        self._start_waiting()
         return ended
 
+    def patience_s(self) -> float:
+        """How long `wait` may be put off: until the next deadline of a program."""
+        now = time.monotonic()
+        if self._exited or self._stillborn:
+            return 0.05
+        moments = [self._look_at] if self._programs or self._strays else []
+        for program in self._programs.values():
+            moments += [at for at in (program.timeout_at, program.kill_at) if at is not None]
+        own_s = max(0.0, min(moments, default=now + 60.0) - now)
+        return min(own_s, self._pool.patience_s(now))
+
     def kill_all(self) -> None:
-        """The slave is being ended: nothing it started may stay."""
-        for program in (*self._programs.values(), *self._exited):
-            _signal(program, signal.SIGKILL)
+        """Nothing that was started may stay."""
+        self._waiting.clear()
+        self._next = None
+        for program in self._under_way():
+            program.process.signal(signal.SIGKILL)
+        self._pool.kill_all()
+        if self._adopts_orphans:
+            for pid in self._orphans():
+                _kill(pid, signal.SIGKILL)
+
+    def _under_way(self) -> list[_Program]:
+        return [*self._programs.values(), *self._exited]
+
+    # --- starting ------------------------------------------------------------------------------
+
+    def _start_waiting(self) -> None:
+        """In turn; what comes next is made ready while the others run."""
+        while self._waiting:
+            if self._activities[self._waiting[0].activity].warm:
+                if not self._give_to_worker():
+                    break
+                continue
+            if len(self._free) < self._cpus(self._waiting[0]):
+                break
+            order = self._waiting.popleft()
+            slots = tuple([self._free.pop() for _ in range(self._cpus(order))])
+            if not self._start(order, slots):
+                self._free.extend(slots)
+        if self._waiting and self._next is None:
+            order = self._waiting[0]
+            activity = self._activities[order.activity]
+            # Nothing that would have to be undone.
+            if not (activity.staging or activity.template or activity.warm):
+                with contextlib.suppress(OSError, ValueError):  # it will fail again in its turn
+                    self._next = self._prepare(order)
+
+    def _give_to_worker(self) -> bool:
+        """The first that wait, and those behind them that the same worker can do: to a worker on
+        free slots, else to one that will soon have nothing to do."""
+        first = self._waiting[0]
+        cpus = self._cpus(first)
+        if len(self._free) >= cpus:
+            even = -(-len(self._waiting) // (len(self._free) // cpus))
+            orders = self._take_alike(first, min(self._pool.share(first.activity), even))
+            self._pool.lease(orders, tuple([self._free.pop() for _ in range(cpus)]))
+            return True
+        room = self._pool.room(first.activity)
+        if room:
+            self._pool.feed(self._take_alike(first, room))
+        return room > 0
+
+    def _take_alike(self, first: Start, most: int) -> list[Start]:
+        orders: list[Start] = []
+        while self._waiting and len(orders) < most:
+            order = self._waiting[0]
+            if order.activity != first.activity or order.cpus != first.cpus:
+                break
+            orders.append(self._waiting.popleft())
+        return orders
+
+    def _release(self, slots: Iterable[int]) -> None:
+        self._free.extend(slots)
+        self._free.sort(reverse=True)
+
+    def _cpus(self, order: Start) -> int:
+        return min(order.cpus, self._welcome.slots)
+
+    def _prepare(self, order: Start) -> _Prepared:
+        began_at = time.time()
+        activity = self._activities[order.activity]
+        directory = Path(self._welcome.run_directory, order.workspace)
+        workspace.make(directory)
+        staged = stage(directory, activity, order.rows, self._directories)
+        words = arguments(activity.command, self._values(activity, staged))
+        streams = Streams(directory, self._spare_streams)
+        return _Prepared(order, directory, staged, words, streams, time.time() - began_at)
+
+    def _start(self, order: Start, slots: tuple[int, ...]) -> bool:
+        activity = self._activities[order.activity]
+        ready, self._next = self._next, None
+        started_at = time.time()
+        starting = False
+        try:
+            if ready is None or ready.order is not order:
+                ready = self._prepare(order)
+            starting = True
+            begun = self._spawn(ready.words, ready.directory, order, ready.staged, ready.streams)
+        except (OSError, ValueError) as error:  # no such program, no permission, bad data
+            if ready is not None:
+                ready.streams.conclude(reuse=True)
+            self._stillborn.append(
+                AttemptEnded(
+                    activation=order.activation,
+                    number=order.number,
+                    cause=_cause_of(error, starting=starting),
+                    started_at=started_at,
+                    ended_at=time.time(),
+                    command=shlex.join(ready.words) if ready is not None else activity.command,
+                    workspace=str(Path(self._welcome.run_directory, order.workspace)),
+                    stderr_tail=f"scicumulus: the program could not be started: {error}",
+                )
+            )
+            return False
+        timeout_s = activity.timeout_s
+        self._watch(
+            _Program(
+                order=order,
+                activity=activity,
+                directory=ready.directory,
+                started_at=started_at,
+                process=begun,
+                command=shlex.join(ready.words),
+                staged=ready.staged,
+                streams=ready.streams,
+                slots=slots,
+                timeout_at=time.monotonic() + timeout_s if timeout_s else None,
+                usage=Usage(stage_s=ready.stage_s),
+            )
+        )
+        return True
+
+    def _mark(self, order: Start) -> str:
+        return f"{mark(self._welcome)}{order.activation}.{order.number}"
 
     def _values(self, activity: Activity, staged: Staged) -> dict[str, str]:
         """What the tags of the activity's texts stand for."""
         return {**activity.input.as_mapping(staged.seen[0]), **self._directories}
 
     def _spawn(
-        self, words: tuple[str, ...], directory: Path, activity: Activity, staged: Staged
-    ) -> subprocess.Popen[bytes]:
-        environment = self._environment
+        self,
+        words: tuple[str, ...],
+        directory: Path,
+        order: Start,
+        staged: Staged,
+        streams: Streams,
+    ) -> Process:
+        activity = self._activities[order.activity]
+        environment = {**self._environment, process.ATTEMPT: self._mark(order)}
         if activity.environment:
             values = self._values(activity, staged)
-            wanted = {name: substitute(text, values) for name, text in activity.environment}
-            environment = {**environment, **wanted}
-        try:
-            return _popen(words, directory, environment)
-        except OSError as error:
-            # A script of the workspace without `#!`, or without leave to be executed, as the
-            # templates of old have: what a shell would do with it.
-            script = words[0].startswith("./") and (directory / words[0]).is_file()
-            if not script or error.errno not in (errno.ENOEXEC, errno.EACCES):
-                raise
-            return _popen(("/bin/sh", *words), directory, environment)
+            environment |= {name: substitute(text, values) for name, text in activity.environment}
+        return process.spawn(words, directory, environment, streams)
 
     def _watch(self, program: _Program) -> None:
-        self._programs[program.pidfd] = program
-        self._poll.register(program.pidfd, select.POLLIN)
+        self._programs[program.process.pidfd] = program
+        self._poll.register(program.process.pidfd, select.EPOLLIN)
+
+    # --- while they run ------------------------------------------------------------------------
+
+    def _be_strict(self, now: float) -> None:
+        for program in self._programs.values():
+            if program.timeout_at is not None and now > program.timeout_at:
+                _ask_to_end(program, Cause.TIMEOUT)
+        for program in self._under_way():
+            if program.kill_at is not None and now > program.kill_at:
+                program.process.signal(signal.SIGKILL)
+
+    def _look_around(self, now: float) -> None:
+        if now >= self._look_at:
+            self._look_at = now + SAMPLE_S
+            if self._programs:
+                memory = process.memory_of_sessions()
+                for program in self._programs.values():
+                    seen = memory.get(program.process.pid, 0)
+                    program.tree_bytes = max(program.tree_bytes, seen)
+                    program.streams.publish()
+        if self._adopts_orphans:
+            self._end_strays(now)
+
+    def _orphans(self) -> set[int]:
+        """Children of this process that it did not start: their parents have ended."""
+        started = {program.process.pid for program in self._under_way()}
+        return process.children() - started - self._pool.pids
+
+    def _end_strays(self, now: float) -> None:
+        """A daemon that outlives its attempt is ended; one of a running attempt is let be."""
+        orphans = self._orphans()
+        if not orphans:
+            self._strays.clear()
+            return
+        running = {self._mark(program.order) for program in self._under_way()} | self._pool.marks
+        for pid in orphans:
+            with contextlib.suppress(ChildProcessError):
+                if os.waitpid(pid, os.WNOHANG)[0]:
+                    self._strays.pop(pid, None)
+                    continue
+            if process.attempt_of(pid) in running:
+                continue
+            if pid not in self._strays:
+                self._strays[pid] = now + GRACE_S
+                _kill(pid, signal.SIGTERM)
+            elif now > self._strays[pid]:
+                _kill(pid, signal.SIGKILL)
+        self._look_at = min(self._look_at, now + SAMPLE_S)
+
+    # --- the end -------------------------------------------------------------------------------
 
     def _program_ended(self, program: _Program) -> AttemptEnded | None:
         """Reap; go on with the extractor if there is one left to run."""
-        exit_code, usage = _reap(program.process)
-        program.usage = _add(program.usage, usage)
+        exit_code, usage = program.process.reap()
+        program.usage = _add(program.usage, usage, program.tree_bytes)
         extractor = program.activity.extractor
         if exit_code == 0 and extractor and not program.extracting and not program.ended_by_us:
             return self._extract(program, extractor)
-        return self._conclude(program, exit_code)
+        program.streams.conclude(reuse=self._adopts_orphans and not self._orphans())
+        ended = self._verdict(program, exit_code)
+        with contextlib.suppress(OSError):
+            program.staged.clean(finished=ended.cause is Cause.FINISHED)
+        return ended
 
     def _extract(self, program: _Program, extractor: str) -> AttemptEnded | None:
         try:
             words = arguments(extractor, self._values(program.activity, program.staged))
             program.process = self._spawn(
-                words, program.directory, program.activity, program.staged
+                words, program.directory, program.order, program.staged, program.streams
             )
         except (OSError, ValueError) as error:
-            return _ended(program, Cause.NOT_STARTED, 0, note=f"the extractor: {error}")
+            cause = _cause_of(error, starting=True)
+            return _ended(program, cause, 0, note=f"the extractor: {error}")
         program.extracting = True
-        program.pidfd = os.pidfd_open(program.process.pid)
         self._watch(program)
         return None
-
-    def _conclude(self, program: _Program, exit_code: int) -> AttemptEnded:
-        ended = self._verdict(program, exit_code)
-        program.staged.clean(finished=ended.cause is Cause.FINISHED)
-        return ended
 
     def _verdict(self, program: _Program, exit_code: int) -> AttemptEnded:
         if program.ended_by_us is not None:
             return _ended(program, program.ended_by_us, exit_code)
-        if exit_code < 0:
-            return _ended(program, Cause.SIGNAL, exit_code)
-        if exit_code > 0:
-            return _ended(program, Cause.EXIT_CODE, exit_code)
         directory, activity = program.directory, program.activity
-        try:
-            rows = workspace.read_output(directory, activity, program.staged.kept)
-            rows, files = output_files(directory, activity, rows, self._directories)
-        except (BadOutput, OSError) as error:
-            return _ended(program, Cause.BAD_OUTPUT, exit_code, note=str(error))
-        return _ended(program, Cause.FINISHED, exit_code, rows=rows, files=files)
+        tail = workspace.stderr_tail(directory) if exit_code else ""
+        peak_bytes = program.usage.peak_rss_bytes
+        cause = cause_of_exit(exit_code, tail, peak_bytes, self._limit_bytes(program))
+        note = ""
+        if cause is Cause.FINISHED:
+            try:
+                rows = workspace.read_output(directory, activity, program.staged.kept)
+                rows, files = output_files(directory, activity, rows, self._directories)
+                return _ended(program, cause, exit_code, rows=rows, files=files)
+            except MissingOutput as error:
+                cause, note = Cause.MISSING_OUTPUT, str(error)
+            except (BadOutput, OSError) as error:
+                cause, note = Cause.BAD_OUTPUT, str(error)
+        if cause is not Cause.DISK_FULL and workspace.on_full_disk(directory):
+            cause, note = Cause.DISK_FULL, f"the disk of {directory} is full"
+        return _ended(program, cause, exit_code, note=note)
+
+    def _limit_bytes(self, program: _Program) -> int:
+        """What the program asked for, else all there is."""
+        values = program.activity.input.as_mapping(program.order.rows[0])
+        return request_of(program.activity, values).memory_mb * 2**20 or self._memory_bytes
 
 
-def _popen(
-    words: tuple[str, ...], directory: Path, environment: dict[str, str]
-) -> subprocess.Popen[bytes]:
-    with (
-        (directory / workspace.STDOUT).open("ab") as stdout,
-        (directory / workspace.STDERR).open("ab") as stderr,
-    ):
-        return subprocess.Popen(
-            words,
-            cwd=directory,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=stderr,
-            start_new_session=True,
-        )
+def mark(welcome: Welcome) -> str:
+    """With what the marks of all attempts of a VM in a run begin."""
+    return f"{welcome.run_directory} {welcome.vm} "
+
+
+def _cause_of(error: OSError | ValueError, *, starting: bool) -> Cause:
+    """A file that could not be staged has its reason from the operating system, too."""
+    origin = error.__cause__ if isinstance(error.__cause__, OSError) else error
+    return cause_of_error(getattr(origin, "errno", None), starting=starting)
+
+
+def _kill(pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
 
 
 def _ask_to_end(program: _Program, cause: Cause) -> None:
@@ -249,7 +447,7 @@ def _ask_to_end(program: _Program, cause: Cause) -> None:
     if program.ended_by_us is None:
         program.ended_by_us = cause
         program.kill_at = time.monotonic() + GRACE_S
-        _signal(program, signal.SIGTERM)
+        program.process.signal(signal.SIGTERM)
 
 
 def _ended(
@@ -271,66 +469,19 @@ def _ended(
         command=program.command,
         workspace=str(program.directory),
         stderr_tail="\n".join(part for part in (tail, f"scicumulus: {note}" * bool(note)) if part),
+        slot=program.slots[0],
         usage=program.usage,
         rows=rows,
         files=files,
     )
 
 
-def _signal(program: _Program, number: signal.Signals) -> None:
-    """To the program's whole session, so that its children go with it."""
-    for group in {program.process.pid} | _groups(program):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(group, number)
-
-
-def _groups(program: _Program) -> set[int]:
-    """Process groups alive in the program's session: a child may lead its own, as `timeout` does.
-
-    The program itself is not reaped yet, so that its id, the session's, is nobody else's.
-    """
-    groups = set()
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # it is gone meanwhile
-            state, _, group, session = stat.read_bytes().rpartition(b")")[2].split()[:4]
-            if int(session) == program.process.pid and state != b"Z":
-                groups.add(int(group))
-    return groups
-
-
-def _reap(process: subprocess.Popen[bytes]) -> tuple[int, Usage]:
-    """Exit code (negative = signal) and usage.
-
-    The kernel adds a child's I/O to its parent's when it is reaped. What the zombie itself would
-    tell is for root's eyes only.
-    """
-    read_before, written_before = _own_io()
-    _, status, used = os.wait4(process.pid, 0)
-    read_after, written_after = _own_io()
-    process.returncode = os.waitstatus_to_exitcode(status)  # so that Popen does not wait again
-    usage = Usage(
-        cpu_s=used.ru_utime + used.ru_stime,
-        peak_rss_bytes=used.ru_maxrss * 1024,
-        read_bytes=read_after - read_before,
-        written_bytes=written_after - written_before,
-    )
-    return process.returncode, usage
-
-
-def _own_io() -> tuple[int, int]:
-    """Bytes read and written by this process and the children that it has reaped."""
-    try:
-        lines = Path("/proc/self/io").read_text().splitlines()
-    except OSError:  # a kernel that does not count
-        return 0, 0
-    figures = dict(line.split(": ") for line in lines)
-    return int(figures["rchar"]), int(figures["wchar"])
-
-
-def _add(one: Usage, other: Usage) -> Usage:
-    return Usage(
+def _add(one: Usage, other: Usage, tree_bytes: int) -> Usage:
+    """The program's and its extractor's, one after the other."""
+    return replace(
+        one,
         cpu_s=one.cpu_s + other.cpu_s,
-        peak_rss_bytes=max(one.peak_rss_bytes, other.peak_rss_bytes),
+        peak_rss_bytes=max(one.peak_rss_bytes, other.peak_rss_bytes, tree_bytes),
         read_bytes=one.read_bytes + other.read_bytes,
         written_bytes=one.written_bytes + other.written_bytes,
     )

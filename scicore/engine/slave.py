@@ -1,40 +1,51 @@
-"""A slave: one rank, one VM. It asks, runs what it is given, and hands over what ended."""
+"""A slave: one rank, one VM. It stands between the master and the VM's keeper, and passes on."""
 
 from __future__ import annotations
 
 import os
+import select
 import signal
 import socket
 import time
-import traceback
+from collections.abc import Callable
 from types import FrameType
 
-from scicore.engine.runner import Runner
-from scicore.engine.wire import Crash, Hello, Orders, Request, SlaveEnd, Welcome
-from scicore.execution.messages import Cancel, Start, Stop
+from scicore.engine.link import Link
+from scicore.engine.wire import Hello, Orders, Request, SlaveEnd, Welcome, decode_to_slave, encode
+from scicore.execution.messages import Stop
 
-POLL_S = (0.0005, 0.005)  # how long to sleep between two looks at the line: at first, at most
+POLL_S = (0.0005, 0.005)  # how long to wait between two looks at the line: at first, at most
+PULSE_S = 5.0  # how often a slave says that it is alive, to both sides
+
+Reach = Callable[[bytes], tuple[Link, bytes]]
+"""Given the welcome: the line to the VM's keeper, and its first word, if it has one for us."""
 
 
 class Terminated(BaseException):
     """The launcher ends this rank."""
 
 
-def serve(line: SlaveEnd) -> None:
-    """Work until the master says stop."""
-    line.send(Hello(socket.gethostname(), os.getpid()))
+def serve(line: SlaveEnd, reach: Reach, *, programs_go_on: bool = True) -> None:
+    """Work until the keeper leaves, because the master said stop.
+
+    A slave that is ended lets its programs go on, if somebody will start another one.
+    """
+    line.send(encode(Hello(socket.gethostname(), os.getpid())))
     welcome = _await_welcome(line)
     if welcome is None:
         return
-    runner = Runner(welcome)
-    try:
-        _work(line, runner)
-    except Exception:
-        line.send(Crash(traceback.format_exc()))
-        raise
-    finally:
-        runner.kill_all()
-        line.close()
+    left = False
+    while not left:
+        link, first = reach(welcome)  # again if the keeper was killed: another tells what is left
+        try:
+            left = not first or _pass_on(line, link, first)
+        except Terminated:
+            if not programs_go_on:
+                link.send(encode(Orders((Stop(""),))))
+            raise
+        finally:
+            link.close()
+    line.close()
 
 
 def terminate(_number: int, _frame: FrameType | None) -> None:
@@ -42,7 +53,7 @@ def terminate(_number: int, _frame: FrameType | None) -> None:
 
 
 def terminate_on_sigterm() -> None:
-    """mpirun ends ranks by SIGTERM: turn it into an exception, so that programs are ended too."""
+    """mpirun ends ranks by SIGTERM; programs go on under their keeper."""
 
     def leave_to_master(_number: int, _frame: FrameType | None) -> None:
         """A handler, not SIG_IGN: programs would inherit that."""
@@ -52,35 +63,39 @@ def terminate_on_sigterm() -> None:
     signal.signal(signal.SIGUSR1, leave_to_master)
 
 
-def _await_welcome(line: SlaveEnd) -> Welcome | None:
+def _await_welcome(line: SlaveEnd) -> bytes | None:
     while True:
-        match line.receive():
-            case None:
-                time.sleep(POLL_S[0])
-            case Welcome() as welcome:
-                return welcome
-            case Orders():  # only a stop can come before the welcome: the run is over already
-                return None
+        data = line.receive()
+        if data is None:
+            time.sleep(POLL_S[0])
+        else:
+            # Only a stop can come before the welcome: the run is over already.
+            return data if isinstance(decode_to_slave(data), Welcome) else None
 
 
-def _work(line: SlaveEnd, runner: Runner) -> None:
+def _pass_on(line: SlaveEnd, link: Link, first: bytes) -> bool:
+    """Until the keeper says goodbye (True), or is gone without a word (False)."""
+    line.send(first)
+    poll = select.poll()
+    poll.register(link, select.POLLIN)
     pause_s = POLL_S[0]
+    pulse_at = time.monotonic() + PULSE_S
     while True:
-        message = line.receive()
-        if isinstance(message, Orders):
-            for order in message.orders:
-                match order:
-                    case Start():
-                        runner.start(order)
-                    case Cancel():
-                        runner.cancel(order.activation, order.number)
-                    case Stop():
-                        return
+        while (data := line.receive()) is not None:
+            link.send(data)
             pause_s = POLL_S[0]
-            continue
-        ended = runner.wait(pause_s)
-        if ended:
-            line.send(Request(tuple(ended)))
-            pause_s = POLL_S[0]
+        link.flush()
+        if poll.poll(pause_s * 1000):
+            for message in link.receive():
+                if not message:
+                    return True
+                line.send(message)
+                pause_s = POLL_S[0]
+            if link.closed:
+                return False
         else:
             pause_s = min(pause_s * 1.5, POLL_S[1])
+        if time.monotonic() > pulse_at:
+            pulse_at = time.monotonic() + PULSE_S
+            line.send(encode(Request(())))
+            link.send(encode(Orders(())))

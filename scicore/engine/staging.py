@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scicore.algebra.instrument import instrument
-from scicore.algebra.output import BadOutput
+from scicore.algebra.output import BadOutput, MissingOutput
 from scicore.algebra.relation_text import write_relation
 from scicore.algebra.template import substitute
 from scicore.execution.messages import FileFound
@@ -182,7 +182,7 @@ def _output_file(workspace: Path, field: str, value: str, directories: Mapping[s
     except StagingError as error:
         raise BadOutput(f"output field {field!r}: {error}") from error
     if not path.is_file():
-        raise BadOutput(
+        raise MissingOutput(
             f"output field {field!r} names the file {value!r}, which the program did not leave"
         )
     return path

@@ -2,11 +2,13 @@
 
     slave  → master   Hello             I am here
     master → slave    Welcome           who you are, where to work, what the activities are
+    slave  → master   Joined(claims)    my VM is ready; this is what it has under way or done
     slave  → master   Request(ended)    these attempts ended; give me more
-    master → slave    Orders            start, cancel, stop
+    master → slave    Orders(durable)   start, cancel, stop; so far your results are recorded
 
 A request stands until it is answered: the master sends orders when there is work for the VM, so
-an idle slave says nothing. Results travel inside the request, never beside it.
+an idle slave says nothing but that it is alive. Results travel inside the request, never beside
+it. All but the first two words are the keeper's (see keeper.py): the slave only passes them on.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
-from scicore.execution.messages import AttemptEnded, Cancel, Start, Stop
+from scicore.execution.messages import AttemptEnded, Cancel, Claim, Start, Stop
 from scicore.model.workflow import Activity
 
 
@@ -25,29 +27,35 @@ class Hello(Struct, frozen=True, tag=True):
     pid: int
 
 
-class Request(Struct, frozen=True, tag=True):
-    ended: tuple[AttemptEnded, ...]
-
-
 class Welcome(Struct, frozen=True, tag=True):
     vm: str
     run_directory: str  # absolute; workspaces are made below it
     workflow_directory: str  # %=WFDIR%
     experiment_directory: str  # %=EXPDIR%
     activities: tuple[Activity, ...]
+    slots: int = 1
+    launch: int = 1  # how many jobs the run has had, this one included: an older slave is a ghost
+    keep_s: float = 300.0  # how long programs go on when the slave is gone
+
+
+class Joined(Struct, frozen=True, tag=True):
+    received_at: float  # when the welcome came, on the slave's clock
+    sent_at: float
+    claims: tuple[Claim, ...] = ()
+    last: int = 0  # results that the VM has ever had
+
+
+class Request(Struct, frozen=True, tag=True):
+    ended: tuple[AttemptEnded, ...]
+    last: int = 0  # these results are the VM's up to this one, counted from 1
 
 
 class Orders(Struct, frozen=True, tag=True):
     orders: tuple[Start | Cancel | Stop, ...]
+    durable: int = 0  # the VM's results up to this one are in the database
 
 
-class Crash(Struct, frozen=True, tag=True):
-    """A slave's own failure (not its programs'): the run cannot go on."""
-
-    traceback: str
-
-
-ToMaster = Hello | Request | Crash
+ToMaster = Hello | Joined | Request
 ToSlave = Welcome | Orders
 
 encode = msgspec.msgpack.Encoder().encode
@@ -72,8 +80,10 @@ class MasterEnd(Protocol):
 
 
 class SlaveEnd(Protocol):
-    def receive(self) -> ToSlave | None: ...
+    """Encoded messages: a slave passes on what is not meant for it."""
 
-    def send(self, message: ToMaster) -> None: ...
+    def receive(self) -> bytes | None: ...
+
+    def send(self, data: bytes) -> None: ...
 
     def close(self) -> None: ...

@@ -6,21 +6,24 @@ import os
 import shutil
 from pathlib import Path
 
-from scicore.algebra.output import BadOutput, output_rows
+from scicore.algebra.output import BadOutput, MissingOutput, output_rows
+from scicore.engine.streams import STDERR
 from scicore.model.workflow import Activity, Row
 
-STDOUT = "stdout.txt"
-STDERR = "stderr.txt"
 RELATION = "ERelation.txt"
 TAIL_BYTES = 4000
 
 
 def make(directory: Path) -> None:
     """A fresh workspace; what an interrupted attempt of the same number left is removed."""
-    if directory.exists():
+    try:
+        directory.mkdir(mode=0o700)
+    except FileExistsError:
         shutil.rmtree(directory)
-    directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    directory.mkdir(mode=0o700)
+        directory.mkdir(mode=0o700)
+    except FileNotFoundError:
+        directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        directory.mkdir(mode=0o700, exist_ok=True)
 
 
 def read_output(directory: Path, activity: Activity, rows: tuple[Row, ...]) -> tuple[Row, ...]:
@@ -29,13 +32,21 @@ def read_output(directory: Path, activity: Activity, rows: tuple[Row, ...]) -> t
     try:
         text = (directory / RELATION).read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise BadOutput(
+        raise MissingOutput(
             f"the program ended well but wrote no {RELATION}; "
             f"expected a header and {activity.operator}'s tuples"
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise BadOutput(f"{RELATION} cannot be read: {error}") from error
     return output_rows(activity, text, rows)
+
+
+def on_full_disk(directory: Path) -> bool:
+    """Whether nothing more can be written there; then not even stderr tells of it."""
+    try:
+        return os.statvfs(directory).f_bavail == 0
+    except OSError:
+        return False
 
 
 def stderr_tail(directory: Path) -> str:

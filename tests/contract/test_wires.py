@@ -23,8 +23,8 @@ import pytest
 from scicore.engine.launch import environment, mpirun_command
 from scicore.engine.local import LocalWorld
 from scicore.engine.wire import (
-    Crash,
     Hello,
+    Joined,
     MasterEnd,
     Orders,
     Request,
@@ -34,8 +34,9 @@ from scicore.engine.wire import (
     Welcome,
     decode_to_master,
     decode_to_slave,
+    encode,
 )
-from scicore.execution.messages import AttemptEnded, Cancel, Start, Stop
+from scicore.execution.messages import AttemptEnded, Cancel, Claim, Start, Stop
 from scicore.model.activation import Cause
 from scicore.model.workflow import Activity, Field, FieldType, Operator, Relation, Row
 
@@ -72,8 +73,9 @@ def from_slave(line: MasterEnd) -> tuple[int, ToMaster]:
 
 def from_master(line: SlaveEnd) -> ToSlave:
     for _ in range(round(PATIENCE_S / 0.0005)):
-        message = line.receive()
-        if message is not None:
+        data = line.receive()
+        if data is not None:
+            message: ToSlave = decode_to_slave(data)
             return message
         time.sleep(0.0005)
     raise AssertionError("the master says nothing")
@@ -108,7 +110,7 @@ def conversation(to_slaves: list[ToSlave], to_master: list[ToMaster]) -> Scenari
 
     def slave(line: SlaveEnd) -> None:
         for message in to_master:
-            line.send(message)
+            line.send(encode(message))
         assert [from_master(line) for _ in to_slaves] == to_slaves
 
     return Scenario(master, slave)
@@ -128,7 +130,7 @@ def slave_in_silence(line: SlaveEnd) -> None:
     assert from_master(line) == GO
     for _ in range(10):
         assert line.receive() is None
-    line.send(HELLO)
+    line.send(encode(HELLO))
     assert from_master(line) == DONE
 
 
@@ -167,13 +169,13 @@ def master_among_strangers(line: MasterEnd) -> None:
 
 def slave_among_strangers(line: SlaveEnd) -> None:
     for wrong in NOT_FOR_THE_MASTER:
-        line.send(wrong)
+        line.send(encode(wrong))
     for _ in NOT_FOR_A_SLAVE:
         with pytest.raises(msgspec.ValidationError):
             from_master(line)
     assert from_master(line) == DONE
     assert from_master(line) == GO
-    line.send(HELLO)
+    line.send(encode(HELLO))
 
 
 RELATION = Relation("r", (Field("ID", FieldType.FLOAT, decimal_places=2),))
@@ -196,7 +198,7 @@ SCENARIOS = {
             Hello("höst", 1),
             Request((AttemptEnded(1, 2, Cause.LOST_VM, 0.1, 0.2, stderr_tail="\ufffd"),)),
             Request(()),
-            Crash("Traceback …\n  line"),
+            Joined(0.1, 0.2, (Claim("a.1", 1, 2),), 3),
         ],
     ),
     "no message is None": Scenario(master_in_silence, slave_in_silence),

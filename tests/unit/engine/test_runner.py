@@ -53,7 +53,9 @@ class Bench:
         return f"sh {path}"
 
     def runner(self, *activities: Activity) -> Runner:
-        welcome = Welcome("vm-1", str(self.runs), str(self.directory), str(self.runs), activities)
+        welcome = Welcome(
+            "vm-1", str(self.runs), str(self.directory), str(self.runs), activities, slots=4
+        )
         runner = Runner(welcome)
         self._runners.append(runner)
         return runner
@@ -159,9 +161,22 @@ def test_a_signal_is_told_from_an_exit_code(bench: Bench) -> None:
     assert (attempt.cause, attempt.exit_code) == (Cause.SIGNAL, -signal.SIGSEGV)
 
 
+@pytest.mark.parametrize(
+    ("code", "cause"),
+    [
+        ('open("/dev/full", "w").write("x" * 10_000)', Cause.DISK_FULL),
+        ("raise MemoryError", Cause.OUT_OF_MEMORY),
+        ("import os; os.kill(os.getpid(), 9)", Cause.SIGNAL),
+        ("import os; os._exit(127)", Cause.NO_PROGRAM),
+    ],
+)
+def test_a_program_dies_of_what_it_says(bench: Bench, code: str, cause: Cause) -> None:
+    assert bench.run(replace(WORK, command=bench.python(code))).cause is cause
+
+
 def test_a_missing_program_is_told(bench: Bench) -> None:
     attempt = bench.run(replace(WORK, command="/nowhere/program %=ID%"))
-    assert (attempt.cause, attempt.exit_code) == (Cause.NOT_STARTED, None)
+    assert (attempt.cause, attempt.exit_code) == (Cause.NO_PROGRAM, None)
     assert "could not be started" in attempt.stderr_tail
     assert "/nowhere/program" in attempt.stderr_tail
     assert attempt.command == "/nowhere/program x"
@@ -171,7 +186,7 @@ def test_a_file_that_is_not_executable_is_told(bench: Bench) -> None:
     script = bench.directory / "script"
     script.write_text("#!/bin/sh\n")
     attempt = bench.run(replace(WORK, command=str(script)))
-    assert attempt.cause is Cause.NOT_STARTED
+    assert attempt.cause is Cause.NO_PROGRAM
     assert "Permission denied" in attempt.stderr_tail
 
 
@@ -182,7 +197,7 @@ def test_a_value_that_no_program_can_be_given_is_told(bench: Bench) -> None:
 
 def test_a_missing_erelation_is_a_failure(bench: Bench) -> None:
     attempt = bench.run(replace(WORK, command="true"))
-    assert (attempt.cause, attempt.exit_code) == (Cause.BAD_OUTPUT, 0)
+    assert (attempt.cause, attempt.exit_code) == (Cause.MISSING_OUTPUT, 0)
     assert "wrote no ERelation.txt" in attempt.stderr_tail
 
 
@@ -285,7 +300,7 @@ def test_an_extractor_that_fails_fails_the_attempt(bench: Bench) -> None:
 
 def test_an_extractor_that_does_not_exist_is_told(bench: Bench) -> None:
     attempt = bench.run(replace(WORK, command="true", extractor="/nowhere/extractor"))
-    assert attempt.cause is Cause.NOT_STARTED
+    assert attempt.cause is Cause.NO_PROGRAM
     assert "the extractor" in attempt.stderr_tail
 
 
@@ -476,7 +491,7 @@ def test_a_value_arrives_as_one_argument_whatever_is_in_it(bench: Bench, value: 
     attempt = bench.run(replace(WORK, command=f"{command} %=ID%"), (value,))
     assert (attempt.cause, attempt.rows) == (Cause.FINISHED, ((value,),))
     left = {path.name for path in bench.runs.rglob("*") if path.is_file()}
-    assert left == {"ERelation.txt", "stdout.txt", "stderr.txt"}
+    assert left == {"ERelation.txt"}  # a program that says nothing leaves no file of it
 
 
 def test_the_workspace_is_private_fresh_and_the_working_directory(bench: Bench) -> None:

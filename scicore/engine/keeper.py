@@ -1,0 +1,177 @@
+"""The keeper of a VM: the process that runs its programs and outlives its slave.
+
+When the MPI job dies, programs go on under their keeper, and what ends meanwhile is kept. The
+slave of the next job finds the keeper at its address, and hears what has happened. A keeper whose
+slave does not come back in time ends its programs and itself.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import time
+from collections import deque
+from collections.abc import Iterable
+
+from scicore.engine import process
+from scicore.engine.journal import Durable, Ended, Journal
+from scicore.engine.link import Link
+from scicore.engine.runner import Runner, mark
+from scicore.engine.wire import Joined, Orders, Request, Welcome, decode_to_slave, encode
+from scicore.execution.messages import Cancel, Claim, Start, Stop
+
+_TURN_S = 1.0  # at most between two looks at the clock
+
+
+class Keeper:
+    def __init__(
+        self,
+        welcome: Welcome,
+        journal: Journal,
+        link: Link,
+        listener: socket.socket | None = None,
+        *,
+        adopts_orphans: bool = False,
+    ) -> None:
+        self._welcome = welcome
+        self._journal = journal
+        self._link = link
+        self._listener = listener
+        self._callers: list[Link] = []  # slaves that have not said yet of which job they are
+        self._launch = welcome.launch
+        self._heard_at = time.monotonic()
+        self._results: deque[Ended] = deque()  # not known to be in the database yet
+        self._count = 0  # results so far
+        self._names: dict[tuple[int, int], str] = {}  # of the attempts under way
+        self._leaving = False
+        self._recover()
+        self._runner = Runner(welcome, adopts_orphans=adopts_orphans)
+
+    def run(self) -> None:
+        """Until a slave says stop, or none comes back."""
+        try:
+            while not self._leaving:
+                self._turn()
+        finally:
+            self._runner.kill_all()
+            while self._runner.busy:
+                self._runner.wait(0.1)
+            self._link.say_goodbye()
+
+    def _turn(self) -> None:
+        poll = select.poll()
+        poll.register(self._runner, select.POLLIN)
+        if not self._link.closed:
+            poll.register(self._link, select.POLLIN | select.POLLOUT * self._link.unsent)
+        for caller in self._callers:
+            poll.register(caller, select.POLLIN)
+        if self._listener is not None:
+            poll.register(self._listener, select.POLLIN)
+        patience_s = min(_TURN_S, self._runner.patience_s())
+        ready = {descriptor for descriptor, _ in poll.poll(round(patience_s * 1000) + 1)}
+        if self._listener is not None and self._listener.fileno() in ready:
+            connection, _ = self._listener.accept()
+            self._callers.append(Link(connection))
+        for caller in [each for each in self._callers if each.fileno() in ready]:
+            self._take_call(caller)
+        if not self._link.closed and self._link.fileno() in ready:
+            self._link.flush()
+            self._listen(self._link.receive())
+        self._watch()
+        if time.monotonic() - self._heard_at > self._welcome.keep_s:
+            self._leaving = True
+
+    # --- the slave -----------------------------------------------------------------------------
+
+    def _take_call(self, caller: Link) -> None:
+        """A slave of this job, or of a later one, takes the place of the one before; one of an
+        earlier job is a ghost, and is sent away."""
+        words = list(caller.receive())
+        if not words and not caller.closed:
+            return
+        self._callers.remove(caller)
+        first = decode_to_slave(words[0]) if words else None
+        if isinstance(first, Welcome) and first.launch < self._launch:
+            caller.say_goodbye()
+        elif first is None:
+            caller.close()
+        else:
+            self._link.close()
+            self._link = caller
+            self._listen(words)
+
+    def _listen(self, words: Iterable[bytes]) -> None:
+        for data in words:
+            self._heard_at = time.monotonic()
+            match decode_to_slave(data):
+                case Welcome(launch=launch):
+                    self._launch = launch
+                    self.greet(time.time())
+                case Orders(orders=orders, durable=durable):
+                    self._forget(durable)
+                    self._obey(orders)
+        if self._link.closed:
+            self._link.close()
+
+    def greet(self, received_at: float) -> None:
+        running = (
+            Claim(order.name, order.activation, order.number) for order in self._runner.granted
+        )
+        done = (
+            Claim(end.name, end.attempt.activation, end.attempt.number, end.attempt)
+            for end in self._results
+        )
+        claims = (*running, *done)
+        self._link.send(encode(Joined(received_at, time.time(), claims, self._count)))
+
+    def _obey(self, orders: Iterable[Start | Cancel | Stop]) -> None:
+        starts: list[Start] = []
+        for order in orders:
+            match order:
+                case Start():
+                    self._names[order.activation, order.number] = order.name
+                    starts.append(order)
+                case Cancel():
+                    self._runner.start(*starts)  # it may be one of them
+                    starts.clear()
+                    self._runner.cancel(order.activation, order.number)
+                case Stop():
+                    self._leaving = True
+        self._runner.start(*starts)
+
+    def _forget(self, durable: int) -> None:
+        forgotten = False
+        while self._results and self._results[0].count <= durable:
+            self._results.popleft()
+            forgotten = True
+        if forgotten:
+            self._journal.write(Durable(durable))
+
+    # --- the programs --------------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        """Into the journal first: what is told to the master must survive this process."""
+        ended = self._runner.wait(0)
+        if not ended:
+            return
+        results = []
+        for attempt in ended:
+            self._count += 1
+            name = self._names.pop((attempt.activation, attempt.number), "")
+            results.append(Ended(self._count, name, attempt))
+        self._results.extend(results)
+        self._journal.write(*results)
+        self._link.send(encode(Request(tuple(ended), self._count)))
+
+    def _recover(self) -> None:
+        """A keeper before this one was killed: its results count, its programs are ended."""
+        for entry in self._journal.read():
+            match entry:
+                case Ended(count=count):
+                    self._count = count
+                    self._results.append(entry)
+                case Durable(count=count):
+                    while self._results and self._results[0].count <= count:
+                        self._results.popleft()
+        if not self._journal.new:
+            process.end_marked(mark(self._welcome))

@@ -1,0 +1,237 @@
+"""One process of a user's program: started in a session of its own, watched, ended, measured.
+
+The only file that starts users' programs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from scicore.engine.streams import Streams
+from scicore.execution.messages import Usage
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+# The launcher's variables would confuse a program that uses MPI itself.
+_LAUNCHER = ("OMPI_", "PMIX_", "PRTE_", "OPAL_")
+# The provenance database is none of a program's business.
+_SECRETS = frozenset({"SCICUMULUS_DATABASE_URL", "PGPASSWORD", "PGPASSFILE", "PGSERVICEFILE"})
+ATTEMPT = "SCICUMULUS_ATTEMPT"  # tells to which attempt a process belongs, wherever it went
+
+
+def program_environment() -> dict[str, str]:
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name not in _SECRETS and not name.startswith(_LAUNCHER)
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    popen: subprocess.Popen[bytes]
+    pidfd: int  # readable when the process has ended
+
+    @property
+    def pid(self) -> int:
+        return self.popen.pid
+
+    def signal(self, number: signal.Signals) -> None:
+        """To the whole session, so that the program's children get it, too."""
+        for group in {self.pid} | groups(self.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(group, number)
+
+    def cpu_s(self) -> float:
+        """So far, of the process itself; 0 when it is gone."""
+        clock = (~self.pid << 3) | 2  # Linux: the CPU clock of a process
+        try:
+            return time.clock_gettime(clock)
+        except OSError:
+            return 0.0
+
+    def reap(self) -> tuple[int, Usage]:
+        """Exit code (negative = signal) and usage.
+
+        The kernel adds a child's I/O to its parent's when it is reaped. What the zombie itself
+        would tell is for root's eyes only.
+        """
+        read_before, written_before = _own_io()
+        _, status, used = os.wait4(self.pid, 0)
+        read_after, written_after = _own_io()
+        os.close(self.pidfd)
+        code = self.popen.returncode = os.waitstatus_to_exitcode(status)  # Popen need not wait
+        usage = Usage(
+            cpu_s=used.ru_utime + used.ru_stime,
+            peak_rss_bytes=used.ru_maxrss * 1024,
+            read_bytes=read_after - read_before,
+            written_bytes=written_after - written_before,
+        )
+        return code, usage
+
+
+def spawn(
+    words: tuple[str, ...], directory: Path, environment: Mapping[str, str], streams: Streams
+) -> Process:
+    try:
+        return _spawn(words, directory, environment, streams)
+    except OSError as error:
+        # A script of the workspace without `#!`, or without leave to be executed, as the
+        # templates of old have: what a shell would do with it.
+        script = words[0].startswith("./") and (directory / words[0]).is_file()
+        if not script or error.errno not in (errno.ENOEXEC, errno.EACCES):
+            raise
+        return _spawn(("/bin/sh", *words), directory, environment, streams)
+
+
+def _spawn(
+    words: tuple[str, ...], directory: Path, environment: Mapping[str, str], streams: Streams
+) -> Process:
+    popen = subprocess.Popen(
+        words,
+        cwd=directory,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=streams.out.descriptor,
+        stderr=streams.err.descriptor,
+        start_new_session=True,
+    )
+    return Process(popen, os.pidfd_open(popen.pid))
+
+
+def memory_bytes() -> int:
+    """What the programs of this host may use at most: its memory, or what its cgroup leaves."""
+    limits = [os.sysconf("SC_PHYS_PAGES") * _PAGE]
+    with contextlib.suppress(OSError):
+        place = Path("/proc/self/cgroup").read_text().rpartition("::/")[2].strip()
+        group = Path("/sys/fs/cgroup", place)
+        for directory in (group, *group.parents):
+            with contextlib.suppress(OSError, ValueError):  # `max` is no number
+                limits.append(int((directory / "memory.max").read_text()))
+    return min(limits)
+
+
+def spawn_warm(
+    words: tuple[str, ...],
+    directory: Path,
+    environment: Mapping[str, str],
+    *,
+    read: int = subprocess.DEVNULL,
+    out: int,
+    err: int,
+    kept: tuple[int, ...] = (),
+) -> Process:
+    """A process that serves many activations, on descriptors of its keeper."""
+    popen = subprocess.Popen(
+        words,
+        cwd=directory,
+        env=environment,
+        stdin=read,
+        stdout=out,
+        stderr=err,
+        pass_fds=kept,
+        start_new_session=True,
+    )
+    return Process(popen, os.pidfd_open(popen.pid))
+
+
+# --- what /proc tells ---------------------------------------------------------------------------
+
+
+class Seen(NamedTuple):
+    pid: int
+    state: str
+    parent: int
+    group: int
+    session: int
+    rss_bytes: int
+
+
+def look(pid: int | str) -> Seen | None:
+    """A process as the kernel shows it; None when it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stream:  # noqa: PTH123 (a path costs as much)
+            text = stream.read()
+    except OSError:
+        return None
+    words = text.rpartition(b")")[2].split()
+    return Seen(
+        int(pid),
+        words[0].decode(),
+        int(words[1]),
+        int(words[2]),
+        int(words[3]),
+        int(words[21]) * _PAGE,
+    )
+
+
+def everyone() -> Iterator[Seen]:
+    """All processes that are alive."""
+    for name in os.listdir("/proc"):  # noqa: PTH208 (paths of all files would be made for nothing)
+        if name.isdecimal():
+            seen = look(name)
+            if seen is not None and seen.state != "Z":
+                yield seen
+
+
+def groups(session: int) -> set[int]:
+    """Process groups alive in a session: a child may lead its own, as `timeout` does.
+
+    The session's leader must not be reaped yet, so that its id is nobody else's.
+    """
+    return {seen.group for seen in everyone() if seen.session == session}
+
+
+def memory_of_sessions() -> dict[int, int]:
+    """Bytes resident now, by session."""
+    memory: dict[int, int] = {}
+    for seen in everyone():
+        memory[seen.session] = memory.get(seen.session, 0) + seen.rss_bytes
+    return memory
+
+
+def children() -> set[int]:
+    """Of this process's main thread: those it started, and orphans that were left to it."""
+    try:
+        text = Path(f"/proc/self/task/{os.getpid()}/children").read_bytes()
+    except OSError:  # a kernel that does not tell
+        return set()
+    return set(map(int, text.split()))
+
+
+def attempt_of(pid: int) -> str:
+    """The attempt that a process says it belongs to; empty when it does not say."""
+    try:
+        text = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return ""
+    mark = f"{ATTEMPT}=".encode()
+    values = [word[len(mark) :] for word in text.split(b"\x00") if word.startswith(mark)]
+    return values[-1].decode("utf-8", "replace") if values else ""
+
+
+def end_marked(mark: str) -> None:
+    """Kill every process that says it belongs to an attempt whose mark begins so."""
+    for seen in everyone():
+        if attempt_of(seen.pid).startswith(mark):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(seen.pid, signal.SIGKILL)
+
+
+def _own_io() -> tuple[int, int]:
+    """Bytes read and written by this process and the children that it has reaped."""
+    try:
+        with open("/proc/self/io", "rb") as stream:  # noqa: PTH123
+            words = stream.read(100).split(maxsplit=4)
+    except OSError:  # a kernel that does not count
+        return 0, 0
+    return int(words[1]), int(words[3])

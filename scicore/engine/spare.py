@@ -1,0 +1,228 @@
+"""Finding the keeper of a VM, or making one.
+
+Keepers are forked by a spare process that a slave makes before it knows of MPI: small, quick to
+fork, and not within reach of the launcher when that ends its ranks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import hashlib
+import os
+import select
+import signal
+import socket
+import struct
+import tempfile
+import time
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+from scicore.engine.journal import Journal, JournalTaken
+from scicore.engine.keeper import Keeper
+from scicore.engine.link import Link
+from scicore.engine.process import end_marked
+from scicore.engine.wire import Orders, Welcome, decode_to_slave, encode
+from scicore.errors import LaunchError
+from scicore.execution.messages import Stop
+
+HOUSE = ".scicumulus"  # below the run's directory: the keepers' journals
+ANSWER_S = 10.0  # a keeper that says nothing for so long is stopped or stuck
+_SUBREAPER = 36  # prctl: orphans below this process become its children
+
+
+class Spare:
+    """The process that forks keepers."""
+
+    def __init__(self) -> None:
+        self._socket, theirs = socket.socketpair()
+        self._pid = os.fork()
+        if self._pid == 0:
+            self._socket.close()
+            _serve(theirs)
+            os._exit(0)
+        theirs.close()
+
+    def close(self) -> None:
+        """Keepers go on."""
+        self._socket.close()
+        os.waitpid(self._pid, 0)
+
+    def keeper(self) -> socket.socket:
+        """A new keeper's line; it waits for its welcome."""
+        ours, theirs = socket.socketpair()
+        socket.send_fds(self._socket, [b"k"], [theirs.fileno()])
+        theirs.close()
+        return ours
+
+
+def reach(welcome: bytes, spare: Spare) -> tuple[Link, bytes]:
+    """The line to the VM's keeper, and its first word; none: we belong to a job of the past."""
+    message = decode_to_slave(welcome)
+    assert isinstance(message, Welcome)
+    for connection in _candidates(message, spare):
+        link = Link(connection)
+        link.send(welcome)
+        first = first_word(link)
+        if first is not None:
+            return link, first
+        link.close()
+    raise LaunchError(
+        f"the keeper of VM {message.vm} does not start",
+        f"see {Path(message.run_directory, HOUSE, f'{message.vm}.log')}",
+    )
+
+
+def end_keepers(run_directory: str) -> None:
+    """Tell all keepers of this host to end their programs and leave; wait until they have."""
+    for journal in sorted(Path(run_directory, HOUSE).glob("*.journal")):
+        connection = _call(address(run_directory, journal.stem))
+        if connection is None:
+            continue
+        pid = _peer(connection)
+        link = Link(connection)
+        link.send(encode(Orders((Stop(journal.stem),))))
+        if not _ended(link):
+            _kill(pid)
+            end_marked(f"{run_directory} {journal.stem} ")
+        link.close()
+
+
+def address(run_directory: str, vm: str) -> Path:
+    """Where the keeper listens: short, because socket paths are, and private to the user."""
+    place = Path(tempfile.gettempdir(), f"scicumulus-{os.getuid()}")
+    place.mkdir(mode=0o700, exist_ok=True)
+    status = place.lstat()
+    if status.st_uid != os.getuid() or status.st_mode & 0o077:
+        raise LaunchError(
+            f"{place} belongs to somebody else or is open to others", "remove it, or set TMPDIR"
+        )
+    return place / hashlib.blake2b(f"{run_directory}\0{vm}".encode(), digest_size=12).hexdigest()
+
+
+def _candidates(welcome: Welcome, spare: Spare) -> Iterator[socket.socket]:
+    """The keeper that is there; if it does not answer, another in its place."""
+    living = _call(address(welcome.run_directory, welcome.vm))
+    if living is not None:
+        pid = _peer(living)
+        yield living
+        _kill(pid)
+    yield spare.keeper()
+
+
+def _call(place: Path) -> socket.socket | None:
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.connect(str(place))
+    except OSError:
+        connection.close()
+        return None
+    return connection
+
+
+def first_word(link: Link) -> bytes | None:
+    """What the other side says first; None if it takes too long."""
+    deadline = time.monotonic() + ANSWER_S
+    while not link.closed and (left_s := deadline - time.monotonic()) > 0:
+        select.select([link], [link] if link.unsent else [], [], left_s)
+        link.flush()
+        for first in link.receive():
+            return first
+    return None
+
+
+def _ended(link: Link) -> bool:
+    deadline = time.monotonic() + ANSWER_S
+    while not link.closed and (left_s := deadline - time.monotonic()) > 0:
+        select.select([link], [], [], left_s)
+        for _ in link.receive():
+            pass
+    return link.closed
+
+
+def _peer(connection: socket.socket) -> int:
+    """The process that listens at the other end."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    pid: int = struct.unpack("3i", credentials)[0]
+    return pid
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+# --- in the spare process, and in its children ---------------------------------------------------
+
+
+def _serve(control: socket.socket) -> None:
+    os.setsid()
+    _close_everything_but(control.fileno())
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # keepers are nobody's business
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(control, 1, 1)
+        if not message:
+            return
+        if os.fork() == 0:
+            control.close()
+            os.setsid()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            _keep(socket.socket(fileno=descriptors[0]))
+            os._exit(0)
+        os.close(descriptors[0])
+
+
+def _close_everything_but(kept: int) -> None:
+    """Also what belongs to the launcher: it waits until nobody holds its pipes."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for target in range(3):
+        os.dup2(null, target)
+    os.closerange(3, kept)
+    os.closerange(kept + 1, os.sysconf("SC_OPEN_MAX"))
+
+
+def _keep(connection: socket.socket) -> None:
+    link = Link(connection)
+    first = first_word(link)
+    if not first:
+        return
+    welcome = decode_to_slave(first)
+    assert isinstance(welcome, Welcome)
+    house = Path(welcome.run_directory, HOUSE)
+    journal = _take_journal(house / f"{welcome.vm}.journal")
+    log = os.open(house / f"{welcome.vm}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(log, 2)
+    os.close(log)
+    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+    signal.signal(signal.SIGTERM, _leave)
+    place = address(welcome.run_directory, welcome.vm)
+    place.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(place))
+    listener.listen()
+    try:
+        keeper = Keeper(welcome, journal, link, listener, adopts_orphans=True)
+        keeper.greet(time.time())
+        keeper.run()
+    except Exception:
+        traceback.print_exc()
+    finally:
+        place.unlink(missing_ok=True)
+
+
+def _leave(_number: int, _frame: object) -> None:
+    raise SystemExit(0)
+
+
+def _take_journal(path: Path) -> Journal:
+    """Its last holder was killed or is leaving."""
+    deadline = time.monotonic() + ANSWER_S
+    while True:
+        try:
+            return Journal(path)
+        except JournalTaken:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)

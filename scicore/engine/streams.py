@@ -1,0 +1,71 @@
+"""Where a program's stdout and stderr go: files without a name, until there is something in them.
+
+Most programs say nothing, and making files is the dearest part of starting a short program. So a
+file gets its name in the workspace when something was written, or when the program runs for long
+enough that somebody may want to look; one that stayed empty serves the next program.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+STDOUT = "stdout.txt"
+STDERR = "stderr.txt"
+_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
+
+
+class Stream:
+    """One file."""
+
+    def __init__(self, directory: Path, name: str) -> None:
+        try:
+            self.descriptor = os.open(directory, _FLAGS | os.O_TMPFILE, 0o600)
+            self.named = False
+        except (OSError, AttributeError):  # a file system, or a kernel, without nameless files
+            self.descriptor = os.open(directory / name, _FLAGS | os.O_CREAT, 0o600)
+            self.named = True
+
+    def written(self) -> bool:
+        return os.fstat(self.descriptor).st_size > 0
+
+    def publish(self, path: Path) -> None:
+        """Give it its name; a workspace that is gone needs none."""
+        if not self.named:
+            self.named = True
+            own = self.descriptor
+            with contextlib.suppress(OSError):
+                # A directory's descriptor, though not needed, makes Python follow the link.
+                os.link(f"/proc/self/fd/{own}", path, src_dir_fd=own, follow_symlinks=True)
+
+    def close(self) -> None:
+        os.close(self.descriptor)
+
+
+class Streams:
+    """The two of one attempt, for its program and its extractor."""
+
+    def __init__(self, directory: Path, spare: list[Stream]) -> None:
+        self._directory = directory
+        self._spare = spare
+        self.out = self._take(STDOUT)
+        self.err = self._take(STDERR)
+
+    def _take(self, name: str) -> Stream:
+        return self._spare.pop() if self._spare else Stream(self._directory, name)
+
+    def publish(self) -> None:
+        """The program takes its time: somebody may want to look."""
+        self.out.publish(self._directory / STDOUT)
+        self.err.publish(self._directory / STDERR)
+
+    def conclude(self, *, reuse: bool) -> None:
+        """The program has ended; what stayed empty may serve the next one."""
+        for stream, name in ((self.out, STDOUT), (self.err, STDERR)):
+            if stream.written():
+                stream.publish(self._directory / name)
+            if reuse and not stream.named:
+                self._spare.append(stream)
+            else:
+                stream.close()
