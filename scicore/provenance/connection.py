@@ -42,21 +42,27 @@ def sql_directory() -> Path:
 class Database:
     url: str  # may hold a password: never print it, see `redacted`
     engine: Engine
+    server: EmbeddedServer | None = None  # ours, if it is the embedded one
 
 
 def connect(chosen: str | None = None) -> Database:
     """Reach the database that the user means, with its schema up to date."""
-    url = re.sub(r"^postgresql\+psycopg://", "postgresql://", find(chosen))
+    found = find(chosen)
+    if found is None:
+        server = EmbeddedServer(default_directory())
+        url = server.start()
+        return Database(url, _open(url), server)
+    url = re.sub(r"^postgresql\+psycopg://", "postgresql://", found)
     return Database(url, _open(url))
 
 
-def find(chosen: str | None = None) -> str:
-    """The database to use: as asked for, by environment, else the embedded server, started."""
+def find(chosen: str | None = None) -> str | None:
+    """The database that is asked for, or that the environment names; None: the embedded one."""
     if chosen or os.environ.get(DATABASE_URL):
         return chosen or os.environ[DATABASE_URL]
     if any(os.environ.get(name) for name in _LIBPQ):
         return "postgresql://"  # libpq reads its own variables and files
-    return EmbeddedServer(default_directory()).start()
+    return None
 
 
 def redacted(text: str, url: str = "") -> str:

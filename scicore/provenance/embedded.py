@@ -63,7 +63,7 @@ def _explained() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedServer:
-    directory: Path  # everything of the server: data/, log, pgpass (0600), port, lock
+    directory: Path  # everything of the server: data/, log, pgpass (0600), port, lock, stopped
 
     @_explained()
     def start(self) -> str:
@@ -91,6 +91,7 @@ class EmbeddedServer:
             server = _postmaster(home)
             if server is None:
                 return False
+            (home / "stopped").touch()
             os.kill(server.pid, signal.SIGINT)  # a "fast" shutdown in PostgreSQL's words
             deadline = time.monotonic() + _PATIENCE_S
             while _serves(server.pid, home / "data"):
@@ -98,6 +99,13 @@ class EmbeddedServer:
                     raise _failure(f"process {server.pid} does not stop", home, _log(home))
                 time.sleep(0.02)
             return True
+
+    @_explained()
+    def crashed(self) -> bool:
+        """It was made and is not there, though nobody has stopped it."""
+        home = self.directory.resolve()
+        made, stopped = (home / "data").exists(), (home / "stopped").exists()
+        return made and not stopped and _postmaster(home) is None
 
     @_explained()
     def url(self) -> str | None:
@@ -129,6 +137,7 @@ class EmbeddedServer:
                 told = len(_log(home))
                 pid = _spawn(home, programs)
             time.sleep(0.02)
+        (home / "stopped").unlink(missing_ok=True)
         return url
 
 

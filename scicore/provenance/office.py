@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Iterator
@@ -9,8 +10,10 @@ from queue import Empty, SimpleQueue
 
 import psycopg
 from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
 
 from scicore.algebra.output import BadOutput, query_rows
+from scicore.errors import DatabaseError
 from scicore.execution.messages import AttemptEnded, Start, Steered
 from scicore.model.activation import Cause
 from scicore.model.workflow import Activity, Row
@@ -20,6 +23,8 @@ from scicore.provenance.steering import pending
 from scicore.provenance.store import StoredRun, relation_ids_of
 
 LOOK_S = 0.5  # how often users' wishes are looked up
+AGAIN_S = 0.5  # between two tries of a query whose connection broke
+_BROKEN = ("08", "57P", "53300")  # connection, shut down by the server, too many of them
 
 
 class DatabaseOffice:
@@ -35,7 +40,8 @@ class DatabaseOffice:
         self._ended: SimpleQueue[AttemptEnded] = SimpleQueue()
         self._connections: dict[int, list[psycopg.Connection[tuple[object, ...]]]] = {}
         self._heard = 0  # number of the latest wish that was passed on
-        self._look_at = 0.0  # monotonic
+        self._wishes: SimpleQueue[Steered] = SimpleQueue()
+        threading.Thread(target=self._look, name="wishes", daemon=True).start()
 
     def start(self, order: Start) -> None:
         self._connections[order.activation] = []
@@ -47,22 +53,31 @@ class DatabaseOffice:
             connection.cancel()
 
     def news(self) -> Iterator[AttemptEnded | Steered]:
-        while True:
-            try:
-                yield self._ended.get_nowait()
-            except Empty:
-                break
-        if time.monotonic() >= self._look_at:
-            self._look_at = time.monotonic() + LOOK_S
-            yield from self._wishes()
+        for queue in (self._ended, self._wishes):
+            with contextlib.suppress(Empty):
+                while True:
+                    yield queue.get_nowait()
 
-    def _wishes(self) -> Iterator[Steered]:
-        with self._engine.connect() as connection:
-            wishes = pending(connection, self._run.id)
-        for wish in wishes:
-            if wish.number > self._heard:  # what is handled is recorded only a moment later
-                self._heard = wish.number
-                yield Steered(time.time(), wish.number, wish.action, wish.activity, wish.conditions)
+    def _look(self) -> None:
+        """In a thread: a database that hangs must not hold up the run. One that is away has no
+        wishes."""
+        while True:
+            with contextlib.suppress(DatabaseError, SQLAlchemyError):
+                with self._engine.connect() as connection:
+                    wishes = pending(connection, self._run.id)
+                for wish in wishes:
+                    if wish.number > self._heard:  # what is handled is recorded a moment later
+                        self._heard = wish.number
+                        self._wishes.put(
+                            Steered(
+                                time.time(),
+                                wish.number,
+                                wish.action,
+                                wish.activity,
+                                wish.conditions,
+                            )
+                        )
+            time.sleep(LOOK_S)
 
     def _run_query(self, order: Start) -> None:
         """In a thread: a long query must not hold up the run. Every error becomes an attempt."""
@@ -76,6 +91,10 @@ class DatabaseOffice:
             cause, note = Cause.BAD_OUTPUT, str(error)
         except psycopg.errors.QueryCanceled as error:
             cause, note = Cause.TIMEOUT, str(error).strip()
+        except psycopg.OperationalError as error:
+            cause, note = _cause_of(error), str(error).strip()
+        except DatabaseError as error:  # nothing can be recorded any more
+            cause, note = Cause.LOST_VM, str(error)
         except psycopg.errors.InsufficientPrivilege as error:
             cause = Cause.NOT_STARTED
             note = (
@@ -85,6 +104,8 @@ class DatabaseOffice:
         except Exception as error:
             cause, note = Cause.EXIT_CODE, str(error).strip()
         self._connections.pop(order.activation, None)
+        if cause is Cause.LOST_VM:
+            time.sleep(AGAIN_S)
         self._ended.put(
             AttemptEnded(
                 activation=order.activation,
@@ -105,6 +126,17 @@ class DatabaseOffice:
         activity = self._activity(order)
         columns, rows = run_sql(self._place, activity, self._connections[order.activation])
         return query_rows(activity, columns, (tuple(map(_as_text, row)) for row in rows))
+
+
+def _cause_of(error: psycopg.OperationalError) -> Cause:
+    """A connection that broke is nobody's fault: it counts like a VM that is lost."""
+    match error:
+        case psycopg.errors.DiskFull():
+            return Cause.DISK_FULL
+        case psycopg.errors.OutOfMemory():
+            return Cause.OUT_OF_MEMORY
+    broken = error.sqlstate is None or error.sqlstate.startswith(_BROKEN)
+    return Cause.LOST_VM if broken else Cause.EXIT_CODE
 
 
 def _as_text(value: object) -> str:

@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Connection, Label, Table, func, select, text
 
 from scicore.errors import UsageError
-from scicore.model.activation import ActivationState, Observation, RunState
+from scicore.model.activation import ActivationState, RunState
 from scicore.provenance import tables
 
 
@@ -28,6 +28,7 @@ class RunSummary:
     run_id: int
     workflow: str
     state: RunState
+    reason: str  # why it stopped, when a limit was reached
     plan_id: int
     algorithm: str
     fleet: str
@@ -71,6 +72,7 @@ def run_summary(connection: Connection, run_id: int) -> RunSummary:
             run.run_id,
             workflow.tag.label("workflow"),
             run.state,
+            run.reason,
             run.plan_id,
             plan.algorithm,
             plan.fleet,
@@ -128,55 +130,3 @@ def activity_progress(connection: Connection, run_id: int) -> tuple[ActivityProg
 def recent_runs(connection: Connection, limit: int = 20) -> tuple[int, ...]:
     run_ids = select(tables.run.c.run_id).order_by(tables.run.c.run_id.desc()).limit(limit)
     return tuple(connection.scalars(run_ids))
-
-
-def observations(connection: Connection, workflow_tag: str, limit: int = 100) -> list[Observation]:
-    """How long finished attempts took: the latest ones of every activity, whatever the run."""
-    rows = connection.execute(
-        text(
-            """
-            SELECT tag, vm_type, runtime_s FROM (
-                SELECT activity.tag, vm.vm_type,
-                       extract(epoch FROM attempt.ended_at - attempt.started_at) AS runtime_s,
-                       row_number() OVER (
-                           PARTITION BY activity.tag, vm.vm_type ORDER BY attempt.started_at DESC
-                       ) AS age
-                FROM workflow
-                JOIN activity USING (workflow_id)
-                JOIN activation USING (activity_id)
-                JOIN attempt USING (run_id, activation_id)
-                JOIN vm ON vm.run_id = attempt.run_id AND vm.vm = attempt.vm
-                WHERE workflow.tag = :tag AND attempt.cause = 'finished'
-            ) AS measured
-            WHERE age <= :limit
-            """
-        ),
-        {"tag": workflow_tag, "limit": limit},
-    )
-    return [Observation(tag, vm_type, float(runtime_s)) for tag, vm_type, runtime_s in rows]
-
-
-def fan_outs(connection: Connection, workflow_tag: str) -> dict[str, int]:
-    """How many tuples an activation gave on average, for activities that give several: from the
-    latest run that came to its end."""
-    rows = connection.execute(
-        text(
-            """
-            WITH latest AS (
-                SELECT max(run_id) AS run_id FROM run JOIN workflow USING (workflow_id)
-                WHERE tag = :tag AND run.state = 'finished'
-            )
-            SELECT activity.tag, count(tuple_id)::float / count(DISTINCT activation_id) AS fan_out
-            FROM latest
-            JOIN activation USING (run_id)
-            JOIN activity USING (activity_id)
-            LEFT JOIN tuple ON tuple.run_id = activation.run_id
-                           AND tuple.generated_by = activation.activation_id
-            WHERE activity.operator IN ('SPLIT_MAP', 'SR_QUERY', 'MR_QUERY')
-              AND activation.state = 'finished'
-            GROUP BY activity.tag
-            """
-        ),
-        {"tag": workflow_tag},
-    )
-    return {tag: round(fan_out) for tag, fan_out in rows}

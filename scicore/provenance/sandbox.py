@@ -53,6 +53,24 @@ def run_sql(
         return columns, cursor.fetchall()
 
 
+def sweep(url: str, run_id: int) -> None:
+    """End the queries of a master that was killed, and remove the roles that it left."""
+    with psycopg.connect(url, autocommit=True) as owner:
+        left = "SELECT rolname FROM pg_roles WHERE starts_with(rolname, %s)"
+        for (name,) in owner.execute(left, [_prefix(run_id)]).fetchall():
+            owner.execute(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = %s",
+                [name],
+            )
+            role = schema = sql.Identifier(name)
+            owner.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(schema))
+            owner.execute(sql.SQL("DROP ROLE IF EXISTS {}").format(role))
+
+
+def _prefix(run_id: int) -> str:
+    return f"scicumulus_query_{run_id}_"
+
+
 def prepared_text(command: str, place: Place) -> str:
     """The tags of the original system, and its habit of naming relations by their schema."""
     text = command.strip().rstrip(";")
@@ -67,7 +85,7 @@ def _sandbox(
     owner: psycopg.Connection[tuple[object, ...]], place: Place, activity: Activity
 ) -> Iterator[str]:
     """A URL that leads to the run's relations, for as long as it is needed."""
-    name = f"scicumulus_query_{place.run_id}_{secrets.token_hex(6)}"
+    name = f"{_prefix(place.run_id)}{secrets.token_hex(6)}"
     role = schema = sql.Identifier(name)
     password = secrets.token_urlsafe(24)
     verifier = owner.pgconn.encrypt_password(

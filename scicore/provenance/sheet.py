@@ -16,6 +16,14 @@ Row = dict[str, Any]
 Key = tuple[object, ...]
 
 
+# No fault of what was to be written: connections, disk space, a server in recovery.
+PASSING = (psycopg.OperationalError, psycopg.InternalError, psycopg.InterfaceError)
+
+
+class Refused(DatabaseError):
+    """The database will never take these rows."""
+
+
 class Sheet:
     """New rows, and changes to rows written earlier.
 
@@ -62,7 +70,7 @@ class Sheet:
 
 def copy_rows(connection: Connection, table: Table, rows: Iterable[Row]) -> None:
     """Values go as they are; a jsonb column takes its text."""
-    driver: Any = connection.connection.driver_connection
+    driver: Any = connection.connection.dbapi_connection
     for names, alike in _alike(rows):
         statement = sql.SQL("COPY {} ({}) FROM STDIN").format(
             sql.Identifier(table.name), sql.SQL(", ").join(map(sql.Identifier, names))
@@ -71,8 +79,10 @@ def copy_rows(connection: Connection, table: Table, rows: Iterable[Row]) -> None
             with driver.cursor() as cursor, cursor.copy(statement) as copy:
                 for row in alike:
                     copy.write_row([row[name] for name in names])
+        except PASSING:
+            raise
         except psycopg.Error as error:  # SQLAlchemy, which translates the others, does not see it
-            raise DatabaseError(f"rows of {table.name} were not stored: {error}") from error
+            raise Refused(f"rows of {table.name} were not stored: {error}") from error
 
 
 def _alike(rows: Iterable[Row]) -> Iterator[tuple[tuple[str, ...], list[Row]]]:

@@ -16,12 +16,14 @@ from sqlalchemy import Column, Connection, Engine, RowMapping, func, insert, sel
 import scicore
 from scicore.errors import UsageError
 from scicore.execution.messages import FileRecorded
-from scicore.model.activation import RunState
+from scicore.model.activation import Dispatch, RunState
 from scicore.model.cloud import Fleet
 from scicore.model.plan import Assignment, Plan
 from scicore.model.workflow import Activity, Dataset, Relation, Workflow
 from scicore.provenance import relation_views, tables
 from scicore.provenance.sheet import copy_rows
+
+_GOING_ON = (RunState.PREPARED, RunState.RUNNING, RunState.PAUSED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,7 @@ class StoredRun:
     plan: Plan
     state: RunState
     directory: str
+    dispatch: Dispatch = Dispatch.ADAPTIVE
 
 
 # --- workflow -----------------------------------------------------------------------------------
@@ -208,8 +211,11 @@ def prepare_run(
     workflow: Workflow,
     plan: Plan,
     files: Sequence[FileRecorded] = (),
-) -> int:
+    dispatch: Dispatch = Dispatch.ADAPTIVE,
+) -> tuple[int, str]:
     """Everything that the master needs to know, so that a run id is all that it is given.
+
+    Returns that id, and the directory of the run.
 
     `files` are those that the datasets name; their tuples are numbered 1, 2, … over all datasets.
     """
@@ -224,6 +230,7 @@ def prepare_run(
             user_name=getpass.getuser(),
             host=socket.gethostname(),
             version=scicore.__version__,
+            dispatch=dispatch,
         )
         .returning(tables.run.c.run_id)
     ).scalar_one()
@@ -248,7 +255,7 @@ def prepare_run(
     )
     _save_inputs(connection, run_id, workflow_id, workflow)
     copy_rows(connection, tables.file, (file_row(run_id, file) for file in files))
-    return int(run_id)
+    return int(run_id), str(directory)
 
 
 def _unused_directory(runs: Path, run_id: int) -> Path:
@@ -312,6 +319,7 @@ def load_run(connection: Connection, run_id: int) -> StoredRun:
         plan=plan,
         state=RunState(run["state"]),
         directory=run["directory"],
+        dispatch=Dispatch(run["dispatch"]),
     )
 
 
@@ -348,29 +356,21 @@ def _ids(
     return {row[0]: row[1] for row in connection.execute(found)}
 
 
-def claim_run(engine: Engine, run_id: int) -> None:
-    """Take a prepared run into execution; only one master can."""
-    run = tables.run.c
-    with engine.begin() as connection:
-        claimed = connection.execute(
-            update(tables.run)
-            .where(run.run_id == run_id, run.state == RunState.PREPARED)
-            .values(state=RunState.RUNNING, started_at=func.now())
-        )
-        if claimed.rowcount != 1:
-            state = connection.scalar(select(run.state).where(run.run_id == run_id))
-            raise UsageError(
-                f"run {run_id} is {state} already; expected a run that is prepared",
-                "prepare another one with `scicumulus run SPEC --prepare`",
-            )
-
-
 def close_run(engine: Engine, run_id: int, state: RunState) -> None:
     """Its MPI job is over: a run that still counts as going on ended like this."""
     run = tables.run.c
     with engine.begin() as connection:
         connection.execute(
             update(tables.run)
-            .where(run.run_id == run_id, run.state.in_([RunState.PREPARED, RunState.RUNNING]))
+            .where(run.run_id == run_id, run.state.in_(_GOING_ON))
             .values(state=state, ended_at=func.now())
+        )
+
+
+def try_to_write(engine: Engine, run_id: int) -> None:
+    """Raises if the database does not take anything: it may be read-only, or its disk full."""
+    run = tables.run.c
+    with engine.begin() as connection:
+        connection.execute(
+            update(tables.run).where(run.run_id == run_id).values(launches=run.launches)
         )

@@ -15,6 +15,7 @@ from sqlalchemy import (
     Identity,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     Table,
     Text,
@@ -150,6 +151,37 @@ assignment = Table(
     _figure("finish_s"),
 )
 
+estimate = Table(
+    "estimate",
+    metadata,
+    _part_of_key("plan_id", ForeignKey("plan.plan_id")),
+    _part_of_key("activity", type_=Text),
+    _part_of_key("vm_type", type_=Text),
+    _text("source"),
+    _figure("runtime_s"),
+    _number("samples"),
+    _figure("spread", null=True),
+    Column("measured_on", ARRAY(Text), nullable=False),
+)
+
+problem = Table(
+    "problem",
+    metadata,
+    _part_of_key("plan_id", ForeignKey("plan.plan_id")),
+    Column("document", LargeBinary, nullable=False),
+)
+
+policy = Table(
+    "policy",
+    metadata,
+    _part_of_key("plan_id", ForeignKey("plan.plan_id")),
+    _text("tag"),
+    _text("algorithm"),
+    Column("policy", JSONB, nullable=False),
+    _made(),
+    Index("policy_by_tag", "tag", "algorithm", "plan_id"),
+)
+
 run = Table(
     "run",
     metadata,
@@ -165,6 +197,10 @@ run = Table(
     _made(),
     _time("started_at", null=True),
     _time("ended_at", null=True),
+    _text("dispatch", default="adaptive"),
+    _text("reason", default=""),
+    Column("launches", Integer, nullable=False, server_default="0"),
+    Column("batches", BigInteger, nullable=False, server_default="0"),
 )
 
 vm = Table(
@@ -179,6 +215,7 @@ vm = Table(
     _text("host"),
     _time("joined_at", null=True),
     _time("left_at", null=True),
+    _text("reason", default=""),
 )
 
 activation = Table(
@@ -196,6 +233,9 @@ activation = Table(
     _time("created_at"),
     _time("ended_at", null=True),
     Column("attempts", Integer, nullable=False, server_default="0"),
+    _number("position", null=True),
+    _text("planned_vm", null=True),
+    _text("moved_because", default=""),
 )
 
 attempt = Table(
@@ -217,6 +257,10 @@ attempt = Table(
     Column("read_bytes", BigInteger),
     Column("written_bytes", BigInteger),
     _number("activity_id"),
+    Column("redundant", Boolean, nullable=False, server_default="false"),
+    _time("granted_at", null=True),
+    _figure("stage_s", null=True),
+    _number("slot", null=True),
     ForeignKeyConstraint(
         ["run_id", "activation_id"], ["activation.run_id", "activation.activation_id"]
     ),

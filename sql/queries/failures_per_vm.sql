@@ -3,7 +3,8 @@
 -- column: vm = id within the run's fleet
 -- column: vm_type = name
 -- column: host = where it is
--- column: state = joining, joined, lost or left
+-- column: state = joining, joined, lost, drained or left
+-- column: reason = why it was drained
 -- column: attempts = started there
 -- column: failed = of these, that the program or its output failed
 -- column: lost = of these, that went down with the VM
@@ -12,6 +13,7 @@ SELECT vm.vm,
        vm.vm_type,
        vm.host,
        vm.state,
+       vm.reason,
        coalesce(counted.attempts, 0) AS attempts,
        coalesce(counted.failed, 0) AS failed,
        coalesce(counted.lost, 0) AS lost,
@@ -20,8 +22,8 @@ FROM vm
 LEFT JOIN (
     SELECT vm,
            count(*) AS attempts,
-           count(*) FILTER (WHERE cause NOT IN ('finished', 'cancelled', 'lost vm')) AS failed,
-           count(*) FILTER (WHERE cause = 'lost vm') AS lost
+           count(*) FILTER (WHERE cause NOT IN ('finished', 'cancelled', 'lost vm', 'pre-empted')) AS failed,
+           count(*) FILTER (WHERE cause IN ('lost vm', 'pre-empted')) AS lost
     FROM attempt
     WHERE run_id = :run
     GROUP BY vm

@@ -1,8 +1,10 @@
 -- question: Where and when should every activation have run, and where and when did it?
 -- parameter: run = the run's number
 -- column: activation = name
--- column: planned_vm = of the plan; empty when the plan did not foresee it
+-- column: position = in the plan; empty when the plan did not foresee it
+-- column: planned_vm = of the plan
 -- column: vm = where it really ran
+-- column: moved_because = why that is not the planned VM; of its last attempt
 -- column: planned_start_s = from the start of the run
 -- column: start_s = the same, measured
 -- column: planned_s = how long it was expected to take
@@ -16,8 +18,10 @@ WITH started AS (
     LIMIT 10000
 )
 SELECT activation.name AS activation,
-       assignment.vm AS planned_vm,
+       activation.position,
+       activation.planned_vm,
        started.vm,
+       activation.moved_because,
        assignment.start_s AS planned_start_s,
        date_part('epoch', started.started_at - run.started_at) AS start_s,
        assignment.finish_s - assignment.start_s AS planned_s,
@@ -26,6 +30,6 @@ FROM run
 CROSS JOIN started
 JOIN activation ON activation.run_id = :run AND activation.activation_id = started.activation_id
 LEFT JOIN assignment ON assignment.plan_id = run.plan_id
-                    AND assignment.activation = activation.name
+                    AND assignment.position = activation.position
 WHERE run.run_id = :run
 ORDER BY started.started_at, started.activation_id

@@ -4,6 +4,8 @@
 -- column: version = number of the workflow's stored version
 -- column: execution_tag = as the specification calls this execution
 -- column: state = prepared, running, paused, finished, failed, stopped or interrupted
+-- column: reason = why it was stopped, if it was by a limit
+-- column: dispatch = how closely it followed its plan: strict, adaptive or dynamic
 -- column: user_name = who started it
 -- column: started_at = when
 -- column: elapsed_s = from its start to its end, or until now
@@ -17,6 +19,8 @@ SELECT run.run_id AS run,
        run.workflow_id AS version,
        run.execution_tag,
        run.state,
+       run.reason,
+       run.dispatch,
        run.user_name,
        run.started_at,
        date_part('epoch', coalesce(run.ended_at, now()) - run.started_at) AS elapsed_s,

@@ -42,6 +42,7 @@ from scicore.model.workflow import (
     Workflow,
 )
 from scicore.provenance import tables
+from scicore.provenance.hold import Hold
 from scicore.provenance.recorder import DatabaseRecorder
 from scicore.provenance.store import load_run, prepare_run, save_plan, save_workflow
 
@@ -74,6 +75,9 @@ FLEET = Fleet(
     ),
     "1xlarge,1xsmall",
 )
+
+
+IMAGES_OF = {1: 10, 2: 2, 3: 3}  # by run
 
 
 def at(run: int, seconds: float) -> datetime:
@@ -110,11 +114,12 @@ def stars(rows: Sequence[Row]) -> Workflow:
 
 
 def build(engine: Engine) -> None:
-    for run, images, facts in (1, 10, _first()), (2, 2, _second()), (3, 3, _third()):
+    for run, facts in (1, _first()), (2, _second()), (3, _third()):
+        images = IMAGES_OF[run]
         _prepare(engine, run, images)
         with engine.connect() as connection:
             stored = load_run(connection, run)
-        recorder = DatabaseRecorder(engine, stored)
+        recorder = DatabaseRecorder(engine, stored, Hold(engine, stored.id))
         for fact in facts:
             recorder.record([fact])
         recorder.close()
@@ -131,7 +136,7 @@ def _prepare(engine: Engine, run: int, images: int) -> None:
     with engine.begin() as connection:
         workflow_id = save_workflow(connection, workflow, "<SciCumulus/>")
         plan_id = save_plan(connection, workflow_id, plan)
-        assert prepare_run(connection, workflow_id, plan_id, workflow, plan, files) == run
+        assert prepare_run(connection, workflow_id, plan_id, workflow, plan, files)[0] == run
         connection.execute(
             update(tables.run)
             .where(tables.run.c.run_id == run)
@@ -180,6 +185,10 @@ class _Story:
         self.facts: list[Fact] = []
         self._start = START[run].timestamp()
         self._run = run
+        self._planned = {
+            assignment.activation: (position, assignment.vm)
+            for position, assignment in enumerate(_assignments(IMAGES_OF[run]))
+        }
         for vm, host in (("large-1", "beta"), ("small-1", "alpha")):
             self.facts.append(VmChanged(self._start, vm, "joined", host))
 
@@ -195,6 +204,7 @@ class _Story:
     ) -> None:
         activity = name.partition(".")[0]
         vm = None if state is BLOCKED else "small-1"
+        position, planned_vm = self._planned[name]
         self.facts.append(
             ActivationCreated(
                 self._start + when,
@@ -207,6 +217,9 @@ class _Story:
                 vm,
                 True,
                 blocked_by,
+                position,
+                planned_vm,
+                "" if vm in (None, planned_vm) else "idle vm",
             )
         )
 
@@ -223,6 +236,7 @@ class _Story:
         number: int = 1,
         cause: Cause = Cause.FINISHED,
         exit_code: int | None = 0,
+        because: str | None = None,
     ) -> None:
         """Half of the time was CPU time; activation n needed n MB."""
         stderr = "no stars\n" if exit_code else ""
@@ -239,7 +253,7 @@ class _Story:
                 stderr,
                 Usage((ended - began) / 2, id * MB, 1000, 10),
             ),
-            ActivationMoved(self._start + ended, id, state, vm),
+            ActivationMoved(self._start + ended, id, state, vm, moved_because=because),
         ]
 
     def gives(self, id: int, relation: str, path: int, row: Row, maker: int) -> None:
@@ -287,7 +301,7 @@ def _second() -> list[Fact]:
     story.starts(2, "large-1", 0)
     story.ends(1, "small-1", 0, 2, READY, 1, Cause.EXIT_CODE, 1)
     story.starts(1, "large-1", 3, 2)
-    story.ends(2, "large-1", 0, 4, READY, 1, Cause.EXIT_CODE, 3)
+    story.ends(2, "small-1", 0, 4, READY, 1, Cause.EXIT_CODE, 3, because="failed there")
     story.starts(2, "small-1", 4, 2)
     story.ends(1, "large-1", 3, 5, FINISHED, 2)
     story.measures(3, 1, 1)
@@ -296,7 +310,7 @@ def _second() -> list[Fact]:
     story.creates(4, "check.2", (), 6, BLOCKED, 2)
     story.starts(3, "large-1", 6)
     story.facts.append(SteeringHandled(START[2].timestamp() + 3.5, 1, "paused"))
-    story.ends(3, "large-1", 6, 8, READY, 1, Cause.LOST_VM, None)
+    story.ends(3, "small-1", 6, 8, READY, 1, Cause.LOST_VM, None, because="")
     story.facts.append(VmChanged(START[2].timestamp() + 8, "large-1", "lost", ""))
     story.starts(3, "small-1", 9, 2)
     story.ends(3, "small-1", 9, 10, FINISHED, 2)

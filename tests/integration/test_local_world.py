@@ -12,7 +12,7 @@ from threading import Thread
 
 from scicore.algebra.forecast import forecast
 from scicore.engine import slave
-from scicore.engine.local import LocalWorld
+from scicore.engine.local import LocalWorld, keeper_in_thread
 from scicore.engine.master import Master, Run
 from scicore.engine.wire import MasterEnd, Orders, ToMaster, ToSlave
 from scicore.execution.core import Execution
@@ -106,6 +106,15 @@ class Notebook:
     def record(self, facts: Iterable[Fact]) -> None:
         self.facts.extend(facts)
 
+    def flush(self) -> None:
+        pass
+
+    @property
+    def queued(self) -> int:
+        return len(self.facts)
+
+    written = queued
+
 
 class ClosedOffice:
     """There are no queries, and nobody steers."""
@@ -150,7 +159,10 @@ def run(spec: Workflow, directory: Path, act: Callable[[Master, Execution], None
     events: list[Event] = []
     job = Run(spec, plan, str(directory))
     master = Master(job, line, notebook, ClosedOffice(), events.append)
-    slaves = [Thread(target=slave.serve, args=(world.slave(rank),), daemon=True) for rank in (1, 2)]
+    slaves = [
+        Thread(target=slave.serve, args=(world.slave(rank), keeper_in_thread), daemon=True)
+        for rank in (1, 2)
+    ]
     for thread in slaves:
         thread.start()
     state = master.run(lambda execution: act(master, execution))
@@ -179,7 +191,7 @@ def spread(spec: Workflow) -> Plan:
 
 def assert_told_again(outcome: Outcome) -> None:
     """The log alone gives the same facts and the same instructions to each slave."""
-    answers = replay(outcome.spec, outcome.plan, from_lines(outcome.log))
+    answers = replay(outcome.spec, outcome.plan, from_lines(outcome.log), ahead=True)
     outputs = [output for answer in answers for output in answer]
     instructions = [one for one in outputs if isinstance(one, Start | Cancel | Stop)]
     assert [one for one in outputs if not isinstance(one, Start | Cancel | Stop)] == outcome.facts

@@ -29,6 +29,7 @@ from scicore.execution.messages import (
 )
 from scicore.model.activation import Cause
 from scicore.provenance.connection import Database, connect
+from scicore.provenance.hold import Hold
 from scicore.provenance.recorder import DatabaseRecorder
 from scicore.provenance.store import StoredRun, load_run
 from scicore.provenance.tables import metadata
@@ -36,7 +37,8 @@ from tests.acceptance.console import Console, eventually
 from tests.acceptance.workflows import Step, write_workflow
 
 TABLES = ("run", "vm", "activation", "attempt", "tuple", "used")
-OWN = "run_id", "plan_id", "directory", "created_at"  # of a run, or of when it was prepared
+# Of a run, of when it was prepared, or of how often its master was replaced.
+OWN = "run_id", "plan_id", "directory", "created_at", "launches", "batches", "started_at"
 
 
 @pytest.fixture
@@ -164,11 +166,13 @@ def test_facts_recorded_at_once_or_one_by_one_give_the_same_rows(
     at_once, one_by_one = prepared_runs(console, database, 2)
     facts = facts_of(at_once)
     assert facts == facts_of(one_by_one)
-    recorder = DatabaseRecorder(database.engine, at_once)
+    recorder = DatabaseRecorder(database.engine, at_once, Hold(database.engine, at_once.id))
     recorder.record(facts)
     recorder.close()
     for fact in facts:
-        recorder = DatabaseRecorder(database.engine, one_by_one)
+        recorder = DatabaseRecorder(
+            database.engine, one_by_one, Hold(database.engine, one_by_one.id)
+        )
         recorder.record([fact])
         recorder.close()
     with database.engine.connect() as connection:
@@ -186,7 +190,8 @@ def test_a_recorder_whose_database_goes_away_says_so_at_the_next_record(
 ) -> None:
     (run,) = prepared_runs(console, database, 1)
     facts = facts_of(run)
-    recorder = DatabaseRecorder(database.engine, run)
+    hold = Hold(database.engine, run.id, patience_s=0.5)
+    recorder = DatabaseRecorder(database.engine, run, hold)
     with psycopg.connect(console.url, autocommit=True) as server:
         server.execute("DROP DATABASE schema_test WITH (FORCE)")
     recorder.record(facts)

@@ -102,16 +102,16 @@ def test_queue_versus_execution_adds_up_waiting_and_running(ask: Ask) -> None:
 
 def test_plan_versus_actual_sets_every_attempt_beside_its_assignment(ask: Ask) -> None:
     assert ask("plan_versus_actual", run=2) == [
-        ("measure.1", "large-1", "small-1", 0.0, 0.0, 1.0, 2.0),
-        ("measure.2", "large-1", "large-1", 1.0, 0.0, 1.0, 4.0),
-        ("measure.1", "large-1", "large-1", 0.0, 3.0, 1.0, 2.0),
-        ("measure.2", "large-1", "small-1", 1.0, 4.0, 1.0, 2.0),
-        ("check.1", "small-1", "large-1", 2.0, 6.0, 1.0, 2.0),
-        ("check.1", "small-1", "small-1", 2.0, 9.0, 1.0, 1.0),
+        ("measure.1", 0, "large-1", "small-1", "idle vm", 0.0, 0.0, 1.0, 2.0),
+        ("measure.2", 1, "large-1", "large-1", "failed there", 1.0, 0.0, 1.0, 4.0),
+        ("measure.1", 0, "large-1", "large-1", "idle vm", 0.0, 3.0, 1.0, 2.0),
+        ("measure.2", 1, "large-1", "small-1", "failed there", 1.0, 4.0, 1.0, 2.0),
+        ("check.1", 2, "small-1", "large-1", "", 2.0, 6.0, 1.0, 2.0),
+        ("check.1", 2, "small-1", "small-1", "", 2.0, 9.0, 1.0, 1.0),
     ]
     assert ask("plan_versus_actual", run=3) == [
-        ("measure.1", "large-1", "small-1", 0.0, 0.0, 1.0, 1.0),
-        ("measure.2", "large-1", "large-1", 1.0, 1.0, 1.0, None),
+        ("measure.1", 0, "large-1", "small-1", "idle vm", 0.0, 0.0, 1.0, 1.0),
+        ("measure.2", 1, "large-1", "large-1", "idle vm", 1.0, 1.0, 1.0, None),
     ]
 
 
@@ -138,8 +138,8 @@ def test_memory_and_cpu_stand_beside_what_was_asked_for(ask: Ask) -> None:
 def test_runs_of_workflow_lists_all_runs_with_their_ends(ask: Ask) -> None:
     first, second, third = ask("runs_of_workflow", run=2)
     heft = ("heft", "1xlarge,1xsmall", 25.0)
-    ada = "ada"
+    ada = ("", "adaptive", "ada")
     tag = "stars-night-1"
-    assert first == (1, 1, tag, "finished", ada, at(1, 0), 30.0, *heft, 21, 21, 0)
-    assert second == (2, 1, tag, "failed", ada, at(2, 0), 12.0, *heft, 5, 2, 3)
-    assert third[:6] + third[7:] == (3, 1, tag, "running", ada, at(3, 0), *heft, 4, 1, 0)
+    assert first == (1, 1, tag, "finished", *ada, at(1, 0), 30.0, *heft, 21, 21, 0)
+    assert second == (2, 1, tag, "failed", *ada, at(2, 0), 12.0, *heft, 5, 2, 3)
+    assert third[:8] + third[9:] == (3, 1, tag, "running", *ada, at(3, 0), *heft, 4, 1, 0)

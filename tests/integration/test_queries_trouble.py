@@ -37,8 +37,8 @@ def test_retried_attempts_tell_their_story_in_order(ask: Ask) -> None:
 
 def test_failures_per_vm_tell_a_bad_program_from_a_lost_machine(ask: Ask) -> None:
     assert ask("failures_per_vm", run=2) == [
-        ("small-1", "small", "alpha", "joined", 3, 2, 0, pytest.approx(2 / 3)),
-        ("large-1", "large", "beta", "lost", 3, 1, 1, pytest.approx(1 / 3)),
+        ("small-1", "small", "alpha", "joined", "", 3, 2, 0, pytest.approx(2 / 3)),
+        ("large-1", "large", "beta", "lost", "", 3, 1, 1, pytest.approx(1 / 3)),
     ]
 
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 from sqlalchemy import Engine, text
 
-from scicore.errors import DatabaseError
+from scicore.errors import DatabaseError, UsageError
 from scicore.execution.messages import (
     ActivationCreated,
     ActivationMoved,
     AttemptEnded,
     AttemptStarted,
     FileRecorded,
+    LimitReached,
     SteeringHandled,
     TupleGenerated,
+    VmChanged,
 )
 from scicore.model.activation import ActivationState, Cause
 from scicore.model.plan import Plan
@@ -31,6 +34,7 @@ from scicore.model.workflow import (
     Workflow,
 )
 from scicore.provenance import steering
+from scicore.provenance.hold import Hold
 from scicore.provenance.recorder import ANALYZE_AT, DatabaseRecorder
 from scicore.provenance.store import load_run, prepare_run, save_plan, save_workflow
 from tests.acceptance.console import eventually
@@ -72,13 +76,18 @@ def run_id(engine: Engine) -> int:
     with engine.begin() as connection:
         workflow_id = save_workflow(connection, workflow, "")
         plan_id = save_plan(connection, workflow_id, plan)
-        return prepare_run(connection, workflow_id, plan_id, workflow, plan, files)
+        return prepare_run(connection, workflow_id, plan_id, workflow, plan, files)[0]
 
 
 @pytest.fixture
 def recorder(engine: Engine, run_id: int) -> DatabaseRecorder:
+    return take_up(engine, run_id)
+
+
+def take_up(engine: Engine, run_id: int, patience_s: float = 60.0) -> DatabaseRecorder:
     with engine.connect() as connection:
-        return DatabaseRecorder(engine, load_run(connection, run_id))
+        run = load_run(connection, run_id)
+    return DatabaseRecorder(engine, run, Hold(engine, run_id, patience_s))
 
 
 @pytest.fixture
@@ -192,13 +201,53 @@ def test_a_life_within_one_batch_is_the_same_as_one_over_many(
     assert one[1:] == two[1:]
 
 
+def test_a_double_is_marked_and_the_activation_is_where_the_winner_is(
+    recorder: DatabaseRecorder, recorded: Recorded
+) -> None:
+    planned = msgspec.structs.replace(created(1), position=7, planned_vm="large-1")
+    recorder.record([planned, AttemptStarted(2.0, 1, 1, "large-1")])
+    recorder.record([AttemptStarted(3.0, 1, 2, "small-1", redundant=True)])
+    recorder.flush()
+    sql = "SELECT vm, attempts, position, planned_vm, moved_because FROM activation"
+    assert recorded(f"{sql} WHERE run_id = :run") == [("large-1", 2, 7, "large-1", "")]
+
+
+def test_the_winner_says_where_the_activation_ran_and_why_there(
+    recorder: DatabaseRecorder, recorded: Recorded
+) -> None:
+    finished = ActivationMoved(
+        4.0, 1, ActivationState.FINISHED, "small-1", moved_because="straggler"
+    )
+    doubled = AttemptStarted(3.0, 1, 2, "small-1", redundant=True)
+    recorder.record([created(1), AttemptStarted(2.0, 1, 1, "large-1"), doubled, finished])
+    sql = """
+        SELECT activation.vm, moved_because, number, redundant
+        FROM activation JOIN attempt USING (run_id, activation_id) WHERE run_id = :run ORDER BY 3
+    """
+    where = ("small-1", "straggler")
+    assert recorded(sql) == [(*where, 1, False), (*where, 2, True)]
+
+
+def test_a_drained_vm_and_a_limit_are_recorded_with_their_reasons(
+    recorder: DatabaseRecorder, recorded: Recorded
+) -> None:
+    recorder.record([VmChanged(1.0, "small-1", "joined", "alpha")])
+    recorder.record([VmChanged(2.0, "small-1", "drained", "", "5 of 5 attempts failed")])
+    recorder.record([LimitReached(3.0, "max_time of 2 s reached")])
+    sql = """
+        SELECT vm.state, vm.host, vm.reason, left_at, run.reason
+        FROM vm JOIN run USING (run_id) WHERE run_id = :run AND vm.vm = 'small-1'
+    """
+    told = ("drained", "alpha", "5 of 5 attempts failed", None, "max_time of 2 s reached")
+    assert recorded(sql) == [told]
+
+
 def test_a_recorder_that_takes_over_knows_the_activations_of_before(
     engine: Engine, run_id: int, recorder: DatabaseRecorder
 ) -> None:
     recorder.record([created(1)])
     recorder.close()
-    with engine.connect() as connection:
-        heir = DatabaseRecorder(engine, load_run(connection, run_id))
+    heir = take_up(engine, run_id)
     heir.record([AttemptStarted(2.0, 1, 1, "small-1")])
     heir.close()
     with engine.connect() as connection:
@@ -251,8 +300,8 @@ def test_nothing_of_a_refused_batch_is_stored(
         assert connection.scalar(sql, {"run": run_id}) == 0
 
 
-def test_a_connection_lost_while_writing_is_told_to_the_master(
-    engine: Engine, recorder: DatabaseRecorder
+def test_a_batch_whose_connection_is_cut_is_written_once(
+    engine: Engine, recorder: DatabaseRecorder, recorded: Recorded
 ) -> None:
     waiting = text(
         "SELECT pid FROM pg_locks WHERE relation = 'activation'::regclass AND NOT granted"
@@ -262,5 +311,31 @@ def test_a_connection_lost_while_writing_is_told_to_the_master(
         recorder.record([created(1)])
         pid = eventually(lambda: killer.scalar(waiting), "the recorder waits for the lock")
         killer.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
-        with pytest.raises(DatabaseError, match="connection"):
-            recorder.close()
+    assert recorded("SELECT count(*) FROM activation WHERE run_id = :run") == [(1,)]
+
+
+def test_a_second_master_is_refused_while_the_first_lives(
+    engine: Engine, run_id: int, recorder: DatabaseRecorder
+) -> None:
+    with pytest.raises(UsageError, match="is being executed by another master"):
+        Hold(engine, run_id)
+    recorder.close()
+    Hold(engine, run_id).close()
+
+
+def test_a_master_that_was_replaced_writes_nothing_any_more(
+    engine: Engine, run_id: int, recorder: DatabaseRecorder
+) -> None:
+    locks = text("SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objid = :run")
+    with engine.connect() as killer:
+        pid = killer.scalar(locks, {"run": run_id})
+        killer.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
+        eventually(lambda: killer.scalar(locks, {"run": run_id}) is None, "the lock is gone")
+    heir = Hold(engine, run_id)
+    recorder.record([created(1)])
+    with pytest.raises(DatabaseError, match="another master"):
+        recorder.close()
+    heir.close()
+    with engine.connect() as connection:
+        sql = text("SELECT count(*) FROM activation WHERE run_id = :run")
+        assert connection.scalar(sql, {"run": run_id}) == 0

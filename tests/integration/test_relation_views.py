@@ -40,7 +40,7 @@ def store(engine: Engine, what: Workflow) -> int:
     with engine.begin() as connection:
         workflow_id = save_workflow(connection, what, "")
         plan_id = save_plan(connection, workflow_id, plan)
-        return prepare_run(connection, workflow_id, plan_id, what, plan)
+        return prepare_run(connection, workflow_id, plan_id, what, plan)[0]
 
 
 def columns(engine: Engine, schema: str, view: str) -> dict[str, str]:

@@ -1,0 +1,100 @@
+"""Many rows at once, as PostgreSQL reads them quickest: COPY's lines, and literals of arrays."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from sqlalchemy import Connection, Table
+
+from scicore.provenance.sheet import PASSING, Refused
+
+NULL = "\\N"
+_AWKWARD = re.compile(r"[\\\n\r\t]")
+_ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
+
+
+def copied(value: str) -> str:
+    """A text within a line of COPY."""
+    return value.translate(_ESCAPES) if _AWKWARD.search(value) else value
+
+
+def stamp(at: float) -> str:
+    """A moment, to the microsecond."""
+    second = int(at)
+    microsecond = round((at - second) * 1_000_000)
+    if microsecond == 1_000_000:
+        second, microsecond = second + 1, 0
+    return f"{_second(second)}.{microsecond:06}+00"
+
+
+@lru_cache(maxsize=256)
+def _second(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def element(value: str | None) -> str:
+    """A text within an array."""
+    if value is None:
+        return "NULL"
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def number(value: float | None) -> str:
+    return "NULL" if value is None else str(value)
+
+
+def array(elements: Iterable[str]) -> str:
+    return "{" + ",".join(elements) + "}"
+
+
+def copy_lines(
+    connection: Connection, table: Table, columns: Sequence[str], lines: Iterable[str]
+) -> None:
+    """Lines as COPY reads them: tabs between the columns, `copied` texts, NULL for nothing."""
+    data = "".join(lines)
+    if not data:
+        return
+    statement = sql.SQL("COPY {} ({}) FROM STDIN").format(
+        sql.Identifier(table.name), sql.SQL(", ").join(map(sql.Identifier, columns))
+    )
+    driver: Any = connection.connection.dbapi_connection
+    try:
+        with driver.cursor() as cursor, cursor.copy(statement) as copy:
+            copy.write(data)
+    except PASSING:
+        raise
+    except psycopg.Error as error:  # SQLAlchemy, which translates the others, does not see it
+        raise Refused(f"rows of {table.name} were not stored: {error}") from error
+
+
+def update_from(
+    connection: Connection,
+    table: Table,
+    changes: str,
+    columns: Sequence[tuple[str, str]],
+    arrays: Sequence[str],
+    condition: str,
+) -> None:
+    """UPDATE with a row of arrays per column, which are called `new`; `columns` are their names
+    and types. Each row is found by the primary key: whatever the statistics say, the table may
+    have a million others."""
+    names = ", ".join(name for name, _ in columns)
+    parameters = ", ".join(f"%s::{type_}[]" for _, type_ in columns)
+    statement = (
+        f"UPDATE {table.name} AS old SET {changes} "
+        f"FROM unnest({parameters}) AS new({names}) WHERE {condition}"
+    )
+    driver: Any = connection.connection.dbapi_connection
+    try:
+        with driver.cursor() as cursor:
+            cursor.execute(statement, list(arrays))
+    except PASSING:
+        raise
+    except psycopg.Error as error:
+        raise Refused(f"rows of {table.name} were not changed: {error}") from error

@@ -1,0 +1,135 @@
+"""What a plan rests on is stored beside it, and what earlier runs teach is found again."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from sqlalchemy import Engine
+
+from scicore.model.cloud import parse_fleet
+from scicore.model.estimate import Estimate, Grounds, Source
+from scicore.model.plan import Plan
+from scicore.model.problem import Problem, Transfer
+from scicore.planners.heft import Heft
+from scicore.provenance.history import Flow, fan_outs, flows, observations
+from scicore.provenance.plans import (
+    latest_policy,
+    load_estimates,
+    load_problem,
+    save_grounds,
+    save_policy,
+)
+from scicore.provenance.store import save_plan, save_workflow
+from tests.integration.known_runs import stars
+
+FLEET = parse_fleet("1xlocal,1xlocal:2", {})
+PROBLEM = Problem(
+    activations=("measure.1", "check.1"),
+    activities=("measure", "check"),
+    edges=((0, 1),),
+    fleet=FLEET,
+    runtime_s=np.array([[1.5, 0.1], [2.0, 2.0]]),
+    edge_bytes=(2**40,),
+    cpus=(1, 2),
+    memory_mb=(0, 100),
+    transfer=Transfer.SHARED,
+    boot=False,
+)
+ESTIMATES = (
+    Estimate("check", "local", Source.PRIOR, 2.0, 0, None, ()),
+    Estimate("measure", "local", Source.SIZE, 0.8, 12, 0.25, ("local", "small")),
+)
+
+
+def stored_plan(engine: Engine, plan: Plan) -> int:
+    with engine.begin() as connection:
+        workflow_id = save_workflow(connection, stars([]), "<SciCumulus/>")
+        return save_plan(connection, workflow_id, plan)
+
+
+def test_a_plans_problem_and_estimates_come_back_as_they_were(engine: Engine) -> None:
+    plan_id = stored_plan(engine, Heft().plan(PROBLEM, seed=0))
+    with engine.begin() as connection:
+        save_grounds(connection, plan_id, Grounds(PROBLEM, ESTIMATES))
+        problem = load_problem(connection, plan_id, FLEET)
+        assert load_estimates(connection, plan_id) == ESTIMATES
+    assert problem is not None
+    for field in dataclasses.fields(Problem):
+        there, here = getattr(problem, field.name), getattr(PROBLEM, field.name)
+        assert np.array_equal(there, here) if field.name == "runtime_s" else there == here
+
+
+def test_a_problem_without_anything_comes_back_too(engine: Engine) -> None:
+    empty = Problem((), (), (), FLEET, np.zeros((0, 2)))
+    plan_id = stored_plan(engine, Heft().plan(empty, seed=0))
+    with engine.begin() as connection:
+        save_grounds(connection, plan_id, Grounds(empty, ()))
+        problem = load_problem(connection, plan_id, FLEET)
+    assert problem is not None
+    assert problem.runtime_s.shape == (0, 2)
+
+
+def test_a_plan_of_an_older_version_has_no_problem(engine: Engine) -> None:
+    plan_id = stored_plan(engine, Heft().plan(PROBLEM, seed=0))
+    with engine.connect() as connection:
+        assert load_problem(connection, plan_id, FLEET) is None
+        assert load_estimates(connection, plan_id) == ()
+
+
+def test_the_latest_policy_of_the_workflow_and_algorithm_is_found(engine: Engine) -> None:
+    made = Heft().plan(PROBLEM, seed=0)
+    first, second, other, silent = (
+        dataclasses.replace(made, algorithm=algorithm, policy=policy)
+        for algorithm, policy in (
+            ("learner", {"q": [1.0]}),
+            ("learner", {"q": [2.5], "fleet": "1xlocal"}),
+            ("other", {"q": [3.0]}),
+            ("learner", None),
+        )
+    )
+    for plan in (first, second, other, silent):
+        plan_id = stored_plan(engine, plan)
+        with engine.begin() as connection:
+            save_policy(connection, plan_id, "stars", plan)
+    with engine.connect() as connection:
+        assert latest_policy(connection, "stars", "learner") == second.policy
+        assert latest_policy(connection, "stars", "other") == {"q": [3.0]}
+        assert latest_policy(connection, "other stars", "learner") is None
+
+
+# --- what earlier runs teach --------------------------------------------------------------------
+
+
+def test_observations_are_finished_attempts_with_key_and_input_size(known: Engine) -> None:
+    with known.connect() as connection:
+        seen = observations(connection, stars([]))
+    measured = [each for each in seen if each.activity == "measure"]
+    # run 1: ten, run 2: the second try of one, run 3: one
+    assert len(measured) == 12
+    assert {each.runtime_s for each in measured} == {1.0, 2.0, 11.0}
+    by_key = {each.key: each for each in measured if each.vm_type == "large"}
+    assert by_key["key of measure.10"].input_bytes == 1010
+    assert by_key["key of measure.10"].declared_s is None
+    checks = {each.input_bytes for each in seen if each.activity == "check"}
+    assert checks == {100 * image for image in range(1, 11)}
+    (merge,) = [each for each in seen if each.activity == "merge"]
+    assert (merge.vm_type, merge.runtime_s, merge.input_bytes) == ("large", 5.0, None)
+
+
+def test_only_the_latest_observations_of_each_kind_are_read(known: Engine) -> None:
+    with known.connect() as connection:
+        seen = observations(connection, stars([]), limit=1)
+    kinds = [(each.activity, each.vm_type) for each in seen]
+    assert len(kinds) == len(set(kinds)) == 4
+
+
+def test_bytes_between_activities_are_those_of_the_latest_finished_run(known: Engine) -> None:
+    with known.connect() as connection:
+        (flow,) = flows(connection, "stars")
+        assert (flow.producer, flow.consumer) == ("measure", "check")
+        assert flow.bytes_per_edge == pytest.approx(550)
+        assert flows(connection, "unknown") == []
+        assert fan_outs(connection, "stars") == {}
+    assert isinstance(flow, Flow)
