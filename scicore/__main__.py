@@ -18,8 +18,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scicore.engine import mpi, slave
-from scicore.errors import DatabaseError, ScicumulusError, UsageError
+from scicore import config
+from scicore.engine import slave
+from scicore.engine.spare import Spare, reach
+from scicore.errors import ScicumulusError, UsageError
 from scicore.model.activation import ActivationState, RunState
 
 if TYPE_CHECKING:
@@ -31,25 +33,48 @@ EXIT_CODES = {RunState.FINISHED: 0, RunState.FAILED: 1, RunState.STOPPED: 4}
 SUPERVISED = "SCICUMULUS_SUPERVISED"  # set: somebody else shows the progress
 EVENT_LOG = "SCICUMULUS_EVENT_LOG"  # a file: every event is appended to it, for replay
 PROGRESS_S = 2.0
+AGAIN = 75  # exit code: start the job again
+_RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 
 
 def main() -> None:
     """An exception in one rank ends all of them: the others would wait for ever."""
+    spare = None if _told_rank() == "0" else Spare()  # before MPI is there
+    from scicore.engine import mpi
+
     try:
-        code = _master(sys.argv[1:]) if mpi.rank() == 0 else _slave()
+        code = _master(sys.argv[1:]) if mpi.rank() == 0 else _slave(spare)
     except ScicumulusError as error:
         mpi.abort(code := _told(error))
     except slave.Terminated:
         mpi.abort(code := 4)
-    except BaseException:
-        traceback.print_exc()
-        mpi.abort(code := 3)
+    except BaseException as error:
+        if mpi.rank() != 0 or not isinstance(error, _silent()):
+            traceback.print_exc()
+            mpi.abort(code := AGAIN if mpi.rank() else 3)
+        print(f"scicumulus: {error}", file=sys.stderr, flush=True)
+        mpi.abort(code := AGAIN)
     mpi.leave(code)
 
 
-def _slave() -> int:
+def _told_rank() -> str:
+    """As the launcher's variables have it; empty when they say nothing."""
+    return next((os.environ[name] for name in _RANKS if name in os.environ), "")
+
+
+def _silent() -> type[Exception]:
+    from scicore.engine.master import SilentSlave
+
+    return SilentSlave
+
+
+def _slave(spare: Spare | None) -> int:
+    from scicore.engine.mpi import MpiSlave
+
     slave.terminate_on_sigterm()
-    slave.serve(mpi.MpiSlave())
+    supervised = bool(os.environ.get(SUPERVISED))
+    makers = spare or Spare()
+    slave.serve(MpiSlave(), lambda welcome: reach(welcome, makers), programs_go_on=supervised)
     return 0
 
 
@@ -59,12 +84,17 @@ def _told(error: ScicumulusError) -> int:
 
 
 def _master(arguments: list[str]) -> int:
-    """Rank 0: load the run, claim it, drive it, leave nothing unrecorded."""
-    from scicore.engine.master import Master, Run, dismiss
+    """Rank 0: load the run, take it, drive it, leave nothing unrecorded."""
+    from scicore.engine import mpi
+    from scicore.engine.master import KEEP_S, LEASE_S, Master, Run, dismiss, require_ranks
+    from scicore.provenance.books import load_books
     from scicore.provenance.connection import connect
+    from scicore.provenance.hold import Hold
     from scicore.provenance.office import DatabaseOffice
+    from scicore.provenance.patience import AWAY, PATIENCE_S
     from scicore.provenance.recorder import DatabaseRecorder
-    from scicore.provenance.store import claim_run, close_run, load_run
+    from scicore.provenance.sandbox import sweep
+    from scicore.provenance.store import close_run, load_run
 
     line = mpi.MpiMaster()
     try:
@@ -74,23 +104,45 @@ def _master(arguments: list[str]) -> int:
         engine = database.engine
         with engine.connect() as connection:
             run = load_run(connection, run_id)
-        recorder = DatabaseRecorder(engine, run)
+        require_ranks(line, run.plan.fleet)
+        hold = Hold(engine, run_id, config.seconds(config.DATABASE_PATIENCE, PATIENCE_S))
+        books = None
+        if hold.launches > 1:
+            sweep(database.url, run_id)
+            with engine.connect() as connection:
+                books = load_books(connection, run, time.time())
+        job = Run(
+            run.workflow,
+            run.plan,
+            run.directory,
+            run.dispatch,
+            books,
+            launch=hold.launches,
+            lease_s=config.seconds(config.LEASE, LEASE_S),
+            keep_s=config.seconds(config.KEEP, KEEP_S),
+        )
+        recorder = DatabaseRecorder(engine, run, hold)
         log = _event_log(os.environ.get(EVENT_LOG))
         office = DatabaseOffice(engine, database.url, run, recorder)
-        job = Run(run.workflow, run.plan, run.directory)
         master = Master(job, line, recorder, office, log)
-        claim_run(engine, run_id)
-    except ScicumulusError as error:
+    except (ScicumulusError, *AWAY) as error:
         dismiss(line)  # the run cannot even start: the slaves are sent home, not killed
-        return _told(error)
+        if isinstance(error, AWAY) and os.environ.get(SUPERVISED):
+            return AGAIN  # whoever started us waits until the database is back
+        if isinstance(error, ScicumulusError):
+            return _told(error)
+        raise
     _stop_on_signals(master)
     try:
         state = master.run(_progress_printer())
         recorder.close()
     except BaseException as error:
+        recorder.give_up()
         terminated = isinstance(error, slave.Terminated)  # the launcher gives us a moment
-        with contextlib.suppress(DatabaseError):  # its loss may be the very reason
-            close_run(engine, run_id, RunState.STOPPED if terminated else RunState.INTERRUPTED)
+        goes_on = isinstance(error, _silent()) or (terminated and os.environ.get(SUPERVISED))
+        if not goes_on:
+            with contextlib.suppress(*AWAY):  # its loss may be the very reason
+                close_run(engine, run_id, RunState.STOPPED if terminated else RunState.INTERRUPTED)
         raise
     _say(f"run {run_id} {state}: {run.directory}")
     return EXIT_CODES.get(state, 3)

@@ -17,6 +17,9 @@ VERBS: Mapping[str, str] = {
     "show": "activities, relations, expected activations and a picture",
     "run": "run a workflow under mpirun and record its provenance",
     "plan": "make and store a schedule plan",
+    "compare": "several planners side by side",
+    "simulate": "what a plan would do, also under noise and failures",
+    "explain": "why a plan is as it is",
     "import": "a DAX or WfFormat trace becomes a workflow",
     "setup": "store a workflow without running it",
     "status": "runs, or one run's activities",
@@ -58,7 +61,7 @@ def scicumulus() -> None:
     """SciCumulus-RL: scientific workflows under MPI, with queryable provenance.
 
     Exit codes: 0 ok; 1 activations failed; 2 bad usage or specification; 3 infrastructure;
-    4 stopped by the user; 5 a preflight check failed.
+    4 stopped by the user or a limit; 5 a preflight check failed.
     """
 
 

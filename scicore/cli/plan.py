@@ -2,68 +2,146 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from scicore.cli.options import (
+    algorithm_option,
+    budget_option,
+    problem_options,
+    seed_option,
+    settings_option,
+)
 from scicore.cli.output import database_option, json_option, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from scicore.model.plan import Plan
+    from scicore.reports.learning import Learning
 
 
 @click.command(
-    epilog="Example: scicumulus plan workflow.xml --fleet 8xt2.micro,1xt2.2xlarge --algorithm heft"
+    epilog="Example: scicumulus plan workflow.xml --fleet 8xt2.micro,1xt2.2xlarge --budget 5s"
 )
 @click.argument("spec", type=click.Path(path_type=Path))
-@click.option("--fleet", metavar="FLEET", help="VMs, as COUNTxTYPE,…; default: one local per core.")
-@click.option("--algorithm", metavar="NAME", help="fcfs or heft; default: the workflow's, or heft.")
-@click.option("--seed", default=0, show_default=True, help="Same seed, same plan.")
+@problem_options
+@algorithm_option
+@seed_option
+@budget_option
+@settings_option
+@click.option(
+    "--curve",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Draw the learning curve as FILE.svg or FILE.png.",
+)
 @database_option
 @json_option
 def command(
     spec: Path,
     fleet: str | None,
+    catalog: Path | None,
+    transfer: str | None,
+    no_boot: bool,
+    processors: bool,
     algorithm: str | None,
     seed: int,
+    budget: float | None,
+    settings: tuple[str, ...],
+    curve: Path | None,
     database_url: str | None,
     as_json: bool,
 ) -> None:
-    """Make a schedule plan for the workflow SPEC and store it in the provenance database."""
-    from scicore.cli.preparation import fleet_of, load, make_plan, store_plan
-    from scicore.provenance.connection import connect
+    """Make a schedule plan for the workflow SPEC and store it in the provenance database.
 
+    SPEC is SciCumulus XML, DAX or WfFormat. Runtimes are learned from earlier runs; `scicumulus
+    explain plan ID` says how. A learner starts from what it learned last for this workflow.
+    """
+    from scicore.cli.planning import Wish, policy_for, read_settings_option, solve
+    from scicore.cli.preparation import Cloud, load, prepare_grounds, store_plan
+    from scicore.provenance.connection import connect, reading
+    from scicore.reports.learning import Learning
+    from scicore.reports.picture import require_format
+
+    if curve is not None:
+        require_format(curve, "--curve learning.png")
+    wish = Wish(algorithm, seed, read_settings_option(settings), budget)
     specification = load(spec)
-    vms = fleet_of(fleet, specification.workflow)
-    with connect(database_url).engine.begin() as connection:
-        plan = make_plan(connection, specification.workflow, vms, algorithm, seed)
-        _, plan_id = store_plan(connection, specification, plan)
-    if as_json:
-        print_json(
-            {
-                "plan_id": plan_id,
-                "algorithm": plan.algorithm,
-                "seed": plan.seed,
-                "fleet": plan.fleet.text,
-                "activations": len(plan.assignments),
-                "makespan_s": plan.makespan_s,
-                "cost_usd": plan.cost_usd,
-                "lower_bound_s": plan.lower_bound_s,
-                "gap": plan.gap,
-                "planning_s": plan.planning_s,
-            }
+    cloud = Cloud(fleet, catalog, transfer, not no_boot, processors)
+    engine = connect(database_url).engine
+    with reading(engine) as connection:
+        grounds = prepare_grounds(connection, specification.workflow, cloud)
+        policy = policy_for(connection, specification.workflow, wish)
+    with Learning(budget) as learning:
+        plan = solve(
+            specification.workflow,
+            grounds,
+            wish,
+            policy,
+            lambda progress: learning.step(*progress),
         )
+    with engine.begin() as connection:
+        _, plan_id = store_plan(connection, specification, plan)
+    if curve is not None:
+        _draw(learning, plan, specification.workflow.tag, curve)
+    if as_json:
+        print_json(as_document(plan_id, plan))
         return
-    counts: defaultdict[str, int] = defaultdict(int)
-    finish_s: defaultdict[str, float] = defaultdict(float)
-    for assignment in plan.assignments:
-        counts[assignment.vm] += 1
-        finish_s[assignment.vm] = max(finish_s[assignment.vm], assignment.finish_s)
-    print_table(
-        ("VM", "slots", "activations", "until s"),
-        [(vm.id, vm.type.slots, counts[vm.id], finish_s[vm.id]) for vm in plan.fleet.vms],
-    )
+    _print_vms(plan)
     say(
         f"plan {plan_id} ({plan.algorithm}): {len(plan.assignments)} activations, "
         f"makespan {plan.makespan_s:.2f} s (at most {plan.gap:.1%} above the optimum), "
         f"${plan.cost_usd:.4f}, planned in {plan.planning_s:.3f} s"
     )
+    say(f"why: scicumulus explain plan {plan_id}")
     say(f"run it: scicumulus run {spec} --plan {plan_id}")
+
+
+def as_document(plan_id: int, plan: Plan) -> dict[str, object]:
+    """The stable keys of `plan --json`."""
+    return {
+        "plan_id": plan_id,
+        "algorithm": plan.algorithm,
+        "seed": plan.seed,
+        "fleet": plan.fleet.text,
+        "activations": len(plan.assignments),
+        "makespan_s": plan.makespan_s,
+        "cost_usd": plan.cost_usd,
+        "lower_bound_s": plan.lower_bound_s,
+        "gap": plan.gap,
+        "planning_s": plan.planning_s,
+    }
+
+
+def _print_vms(plan: Plan) -> None:
+    cpus = dict.fromkeys((each.activation for each in plan.assignments), 1)
+    if plan.grounds is not None and plan.grounds.problem.cpus:
+        problem = plan.grounds.problem
+        cpus = dict(zip(problem.activations, problem.cpus, strict=True))
+    rows = []
+    for vm in plan.fleet.vms:
+        own = [each for each in plan.assignments if each.vm == vm.id]
+        busy_s = sum((each.finish_s - each.start_s) * cpus[each.activation] for each in own)
+        until_s = max((each.finish_s for each in own), default=0.0)
+        offered_s = vm.type.slots * plan.makespan_s
+        share = f"{busy_s / offered_s:.0%}" if offered_s else ""
+        rows.append((vm.id, vm.type.slots, len(own), busy_s, share, until_s))
+    print_table(("VM", "slots", "activations", "busy slot s", "utilised", "until s"), rows)
+
+
+def _draw(learning: Learning, plan: Plan, tag: str, file: Path) -> None:
+    from scicore.reports.curves import Curve, draw_curve, draw_curve_text
+
+    points = learning.points
+    if not points:
+        say(f"{plan.algorithm} does not learn: its curve is its one plan")
+    title = f"Learning to plan {tag} on {plan.fleet.text}"
+    subtitle = (
+        f"{plan.algorithm}, seed {plan.seed}: {plan.makespan_s:.2f} s, "
+        f"at most {plan.gap:.1%} above the optimum, in {plan.planning_s:.2f} s"
+    )
+    draw_curve(Curve(title, subtitle, points, plan.lower_bound_s), file)
+    if points:
+        say(draw_curve_text(points))
+    say(f"learning curve: {file}")

@@ -5,26 +5,32 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sqlalchemy import Connection
 
-from provisioning.catalog import CATALOG
-from scicore.algebra.forecast import Forecast, forecast
+from provisioning.catalog import CATALOG, load_catalog
+from scicore.cli.grounds import grounds_of
 from scicore.cli.output import say
+from scicore.cli.planning import (
+    LEARNER,
+    Wish,
+    algorithm_of,
+    budget_before_run_s,
+    policy_for,
+    solve,
+)
 from scicore.engine import burn
 from scicore.engine.staging import size_and_digest
 from scicore.errors import UsageError
-from scicore.estimation.history import estimate_runtimes
 from scicore.execution.messages import FileRecorded
-from scicore.model.cloud import Fleet, parse_fleet
+from scicore.model.cloud import Fleet, VmType, as_processors, parse_fleet
+from scicore.model.estimate import Grounds
 from scicore.model.plan import Plan
-from scicore.model.problem import Problem
+from scicore.model.problem import Transfer
 from scicore.model.workflow import FieldType, Workflow
-from scicore.planners import DEFAULT, planner
-from scicore.provenance.reader import fan_outs, observations
+from scicore.provenance.plans import save_grounds, save_policy
 from scicore.provenance.store import save_plan, save_workflow
 from scicore.spec import load_workflow
 from scicore.spec.trace import kind_of, load_trace, trace_workflow
@@ -80,10 +86,26 @@ def default_fleet() -> str:
     return f"{len(os.sched_getaffinity(0))}xlocal"
 
 
-def fleet_of(text: str | None, workflow: Workflow) -> Fleet:
-    """The VMs asked for; the workflow's own machine types come before the catalog's."""
+@dataclass(frozen=True, slots=True)
+class Cloud:
+    """The VMs that a plan is for, as the user asks for them."""
+
+    fleet: str | None = None  # None: one slave per core of this machine
+    catalog: Path | None = None
+    transfer: str | None = None  # None: edge, or none where all VMs are this machine
+    boot: bool = True
+    processors: bool = False  # a VM is one processor, as the papers have it
+
+
+def catalog_of(file: Path | None, workflow: Workflow) -> dict[str, VmType]:
+    """The VM types there are; the workflow's own come before the catalog's."""
     own = {vm_type.name: vm_type for vm_type in workflow.machine_types}
-    fleet = parse_fleet(text or default_fleet(), {**CATALOG, **own})
+    return {**(load_catalog(file) if file else CATALOG), **own}
+
+
+def fleet_of(text: str | None, workflow: Workflow, catalog: Path | None = None) -> Fleet:
+    """The VMs asked for."""
+    fleet = parse_fleet(default_fleet() if text is None else text, catalog_of(catalog, workflow))
     if workflow.max_vm_amount and len(fleet.vms) > workflow.max_vm_amount:
         raise UsageError(
             f"fleet {fleet.text} has {len(fleet.vms)} VMs; the workflow allows "
@@ -93,41 +115,33 @@ def fleet_of(text: str | None, workflow: Workflow) -> Fleet:
     return fleet
 
 
+def prepare_grounds(connection: Connection, workflow: Workflow, cloud: Cloud) -> Grounds:
+    """What a planner is asked: the workflow on these VMs, as far as earlier runs know it."""
+    fleet = fleet_of(cloud.fleet, workflow, cloud.catalog)
+    fleet = as_processors(fleet) if cloud.processors else fleet
+    return planned_grounds(connection, workflow, fleet, cloud)
+
+
+def planned_grounds(
+    connection: Connection, workflow: Workflow, fleet: Fleet, cloud: Cloud
+) -> Grounds:
+    """The same for a fleet that is known already."""
+    here = all(vm.type.name == "local" for vm in fleet.vms)
+    default = Transfer.NONE if here else Transfer.EDGE
+    transfer = default if cloud.transfer is None else Transfer(cloud.transfer)
+    catalog = catalog_of(cloud.catalog, workflow)
+    return grounds_of(connection, workflow, fleet, catalog, transfer, cloud.boot)
+
+
 def make_plan(
     connection: Connection, workflow: Workflow, fleet: Fleet, algorithm: str | None, seed: int
 ) -> Plan:
-    """Plan what is expected to run, with the runtimes that earlier runs measured."""
-    chosen = planner(algorithm or workflow.algorithm or DEFAULT)
-    started = time.perf_counter()
-    expected = forecast(workflow, fan_outs(connection, workflow.tag))
-    measured = observations(connection, workflow.tag)
-    problem = Problem(
-        activations=expected.names,
-        activities=expected.activities,
-        edges=expected.edges,
-        fleet=fleet,
-        runtime_s=estimate_runtimes(
-            expected.activities,
-            fleet,
-            measured,
-            [request.runtime_s for request in expected.requests],
-        ),
-    )
-    _require_room(expected, fleet)
-    plan = chosen.plan(problem, seed)
-    return replace(plan, planning_s=time.perf_counter() - started)
-
-
-def _require_room(expected: Forecast, fleet: Fleet) -> None:
-    """An activation that fits no VM is refused before anything starts."""
-    largest = max((vm.type.slots for vm in fleet.vms), default=0)
-    for name, request in zip(expected.names, expected.requests, strict=True):
-        if request.cpus > largest:
-            raise UsageError(
-                f"activation {name} asks for {request.cpus} cpus, but the largest VM of the fleet "
-                f"{fleet.text} has {largest} slots",
-                f"use a larger VM, e.g. --fleet 1xlocal:{request.cpus}, or ask for fewer cpus",
-            )
+    """The plan for a run that starts right away: planning must not take longer than it pays."""
+    grounds = planned_grounds(connection, workflow, fleet, Cloud())
+    wish = Wish(algorithm, seed)
+    if algorithm_of(algorithm, workflow) == LEARNER:
+        wish = replace(wish, budget_s=budget_before_run_s(grounds))
+    return solve(workflow, grounds, wish, policy_for(connection, workflow, wish))
 
 
 def input_files(workflow: Workflow) -> list[FileRecorded]:
@@ -150,9 +164,13 @@ def input_files(workflow: Workflow) -> list[FileRecorded]:
 
 
 def store_plan(connection: Connection, specification: Specification, plan: Plan) -> tuple[int, int]:
-    """Ids of the workflow and of the plan."""
+    """Ids of the workflow and of the plan, which is stored with all that it rests on."""
     workflow_id = save_workflow(connection, specification.workflow, specification.source)
-    return workflow_id, save_plan(connection, workflow_id, plan)
+    plan_id = save_plan(connection, workflow_id, plan)
+    save_policy(connection, plan_id, specification.workflow.tag, plan)
+    if plan.grounds is not None:
+        save_grounds(connection, plan_id, plan.grounds)
+    return workflow_id, plan_id
 
 
 def require_local(fleet: Fleet) -> None:

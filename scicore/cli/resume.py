@@ -1,18 +1,75 @@
-"""`scicumulus resume`: let a paused run go on."""
+"""`scicumulus resume`: let a paused run go on, or take up one whose MPI job is gone."""
 
 from __future__ import annotations
 
+import contextlib
+import time
+from typing import TYPE_CHECKING
+
 import click
 
-from scicore.cli.output import database_option, json_option
+from scicore.cli.output import database_option, json_option, say
+
+if TYPE_CHECKING:
+    from scicore.provenance.connection import Database
+
+LOOK_S = 0.5
 
 
 @click.command(epilog="Example: scicumulus resume last")
 @click.argument("run")
 @database_option
 @json_option
-def command(run: str, database_url: str | None, as_json: bool) -> None:
-    """Let the paused RUN (a number, or `last`) go on."""
+def command(run: str, database_url: str | None, as_json: bool) -> int:
+    """Let RUN (a number, or `last`) go on: one that is paused, or one that was stopped,
+    interrupted or left alone by a crash. What has finished is not run again; programs that are
+    still running are watched again.
+    """
     from scicore.cli.steering import steer
+    from scicore.cli.supervision import report, see_through
+    from scicore.errors import UsageError
+    from scicore.model.activation import RunState
+    from scicore.provenance.connection import connect
+    from scicore.provenance.hold import is_held
+    from scicore.provenance.reader import resolve_run, run_summary
+    from scicore.provenance.store import close_run, load_run
 
-    steer(run, "resume", database_url, as_json)
+    database = connect(database_url)
+    with database.engine.connect() as connection:
+        run_id = resolve_run(connection, run)
+        stored = load_run(connection, run_id)
+        held = is_held(connection, run_id)
+    if held and stored.state is RunState.PAUSED:
+        steer(str(run_id), "resume", database_url, as_json)
+        return 0
+    if stored.state in (RunState.FINISHED, RunState.FAILED):
+        raise UsageError(
+            f"run {run_id} is {stored.state}: there is nothing left to run",
+            "start it anew with `scicumulus run`",
+        )
+    if held:
+        say(f"run {run_id} has a master that is at work; waiting for it")
+        _wait_for_master(database, run_id)
+    slaves = len(stored.plan.fleet.vms)
+    with database.engine.connect() as connection:
+        summary = run_summary(connection, run_id)
+    if summary.state is RunState.PAUSED:  # with nobody there to be told that it goes on
+        close_run(database.engine, run_id, RunState.INTERRUPTED)
+    if summary.state not in (RunState.FINISHED, RunState.FAILED):
+        summary = see_through(database, run_id, slaves, stored.directory, to_stderr=as_json)
+    return report(summary, as_json=as_json)
+
+
+def _wait_for_master(database: Database, run_id: int) -> None:
+    from scicore.errors import DatabaseError
+    from scicore.provenance.hold import is_held
+    from scicore.provenance.reader import run_summary
+    from scicore.reports.terminal import Progress
+
+    with Progress() as progress:
+        held = True
+        while held:
+            time.sleep(LOOK_S)
+            with contextlib.suppress(DatabaseError), database.engine.connect() as connection:
+                held = is_held(connection, run_id)
+                progress.show(run_summary(connection, run_id))

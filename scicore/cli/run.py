@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import shlex
-import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,11 +17,6 @@ if TYPE_CHECKING:
 
     from scicore.cli.preparation import Specification
     from scicore.model.plan import Plan
-    from scicore.provenance.connection import Database
-    from scicore.provenance.reader import RunSummary
-
-EXIT_CODES = {"finished": 0, "failed": 1, "stopped": 4}  # any other state: 3, infrastructure
-POLL_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +27,49 @@ class _Wish:
     plan_id: int | None
     algorithm: str | None
     seed: int
+    dispatch: str = "adaptive"
+
+
+class Timing:
+    """Where the time goes."""
+
+    def __init__(self) -> None:
+        # Python's own start counts, too: the process is older than this line.
+        self._at = time.monotonic()
+        self.laps: list[tuple[str, float]] = [("python", time.process_time())]
+
+    def lap(self, what: str, seconds: float | None = None) -> None:
+        now = time.monotonic()
+        self.laps.append((what, now - self._at if seconds is None else seconds))
+        self._at = now
+
+    def show(self) -> None:
+        for what, seconds in self.laps:
+            say(f"{seconds:8.3f} s  {what}")
 
 
 @click.command(epilog="Example: scicumulus run workflow.xml --fleet 2xlocal --algorithm heft")
 @click.argument("spec", type=click.Path(path_type=Path))
 @click.option("--fleet", metavar="FLEET", help="VMs, e.g. 2xlocal; default: one local per core.")
 @click.option("--plan", "plan_id", type=int, metavar="ID", help="Follow this stored plan.")
-@click.option("--algorithm", metavar="NAME", help="fcfs or heft; default: the workflow's, or heft.")
+@click.option(
+    "--algorithm",
+    metavar="NAME",
+    help="The planner; default: the workflow's, or ours.",
+)
 @click.option("--seed", default=0, show_default=True, help="Same seed, same plan.")
 @click.option("--replay", is_flag=True, help="SPEC is a trace (DAX, WfFormat): play it again.")
 @click.option("--time-scale", default=1.0, show_default=True, help="Replay: runtimes times this.")
 @click.option("--size-scale", default=1.0, show_default=True, help="Replay: sizes times this.")
 @click.option("--sleep", is_flag=True, help="Replay: sleep instead of using the CPU.")
+@click.option(
+    "--dispatch",
+    type=click.Choice(["strict", "adaptive", "dynamic"]),
+    default="adaptive",
+    show_default=True,
+    help="Follow the plan to the letter, leave it where that pays, or feed who is idle.",
+)
+@click.option("--timing", is_flag=True, help="Say where the time before and after the run went.")
 @click.option("--prepare", is_flag=True, help="Only store the run; print the mpirun that runs it.")
 @database_option
 @json_option
@@ -58,6 +83,8 @@ def command(
     time_scale: float,
     size_scale: float,
     sleep: bool,
+    dispatch: str,
+    timing: bool,
     prepare: bool,
     database_url: str | None,
     as_json: bool,
@@ -66,37 +93,34 @@ def command(
 
     Ctrl-C stops the run cleanly: what finished is recorded, nothing is left running.
     """
+    clock = Timing()
     with undisturbed():
         from scicore.cli.preparation import Replay, load
+        from scicore.cli.supervision import report, see_through
         from scicore.provenance.connection import connect
 
+    clock.lap("imports")
     if not replay:
         _refuse_trace(spec)
     specification = load(spec, Replay(time_scale, size_scale, sleep) if replay else None)
+    clock.lap("specification")
     database = connect(database_url)
-    wish = _Wish(fleet, plan_id, algorithm, seed)
+    clock.lap("database")
+    wish = _Wish(fleet, plan_id, algorithm, seed, dispatch)
     with database.engine.begin() as connection:
-        run_id, slaves = _prepare(connection, specification, wish)
+        run_id, slaves, directory = _prepare(connection, specification, wish)
+    clock.lap("plan and inputs")
     if prepare:
         _print_prepared(run_id, slaves, as_json)
         if database_url:
             say("(with SCICUMULUS_DATABASE_URL set to the same database)")
         return 0
-    try:
-        summary = _launch(run_id, slaves, database, as_json=as_json)
-    except KeyboardInterrupt:  # it came before mpirun was there to be asked
-        from scicore.model.activation import RunState
-        from scicore.provenance.store import close_run
-
-        close_run(database.engine, run_id, RunState.STOPPED)
-        raise
-    if as_json:
-        print_json(as_document(summary))
-    else:
-        from scicore.reports.terminal import print_summary
-
-        print_summary(summary)
-    return EXIT_CODES.get(summary.state, 3)
+    summary = see_through(database, run_id, slaves, directory, to_stderr=as_json)
+    clock.lap("mpirun, the run included")
+    if timing:
+        clock.lap("run", summary.makespan_s or 0.0)
+        clock.show()
+    return report(summary, as_json=as_json)
 
 
 def _refuse_trace(spec: Path) -> None:
@@ -110,9 +134,12 @@ def _refuse_trace(spec: Path) -> None:
         )
 
 
-def _prepare(connection: Connection, specification: Specification, wish: _Wish) -> tuple[int, int]:
-    """Store everything that the master will need; returns the run's id and its slaves."""
+def _prepare(
+    connection: Connection, specification: Specification, wish: _Wish
+) -> tuple[int, int, str]:
+    """Store everything that the master will need; returns the run's id, slaves and directory."""
     from scicore.cli.preparation import input_files, require_local, store_plan
+    from scicore.model.activation import Dispatch
     from scicore.provenance.store import prepare_run, save_workflow
 
     workflow = specification.workflow
@@ -124,8 +151,10 @@ def _prepare(connection: Connection, specification: Specification, wish: _Wish) 
         workflow_id = save_workflow(connection, workflow, specification.source)
         plan_id = wish.plan_id
     files = input_files(workflow)
-    run_id = prepare_run(connection, workflow_id, plan_id, workflow, plan, files)
-    return run_id, len(plan.fleet.vms)
+    run_id, directory = prepare_run(
+        connection, workflow_id, plan_id, workflow, plan, files, Dispatch(wish.dispatch)
+    )
+    return run_id, len(plan.fleet.vms), directory
 
 
 def _wanted_plan(connection: Connection, specification: Specification, wish: _Wish) -> Plan:
@@ -157,59 +186,3 @@ def _print_prepared(run_id: int, slaves: int, as_json: bool) -> None:
     else:
         say(f"run {run_id} is prepared; start it with:")
         click.echo(shlex.join(words))
-
-
-def _launch(run_id: int, slaves: int, database: Database, *, as_json: bool) -> RunSummary:
-    from scicore.engine.launch import mpirun_command, supervise
-    from scicore.errors import DatabaseError
-    from scicore.model.activation import RunState
-    from scicore.provenance.reader import run_summary
-    from scicore.provenance.store import close_run
-    from scicore.reports.terminal import Progress
-
-    def read() -> RunSummary:
-        with database.engine.connect() as connection:
-            return run_summary(connection, run_id)
-
-    def show() -> None:
-        with contextlib.suppress(DatabaseError):  # the master notices, too, and decides
-            progress.show(read())
-
-    with Progress() as progress:
-        outcome = supervise(
-            mpirun_command(slaves, "-m", "scicore", str(run_id), quiet=True),
-            {"SCICUMULUS_DATABASE_URL": database.url, "SCICUMULUS_SUPERVISED": "1"},
-            poll=show,
-            poll_s=POLL_S,
-            stdout=sys.stderr.fileno() if as_json else None,
-        )
-        interrupted = RunState.STOPPED if outcome.stop_asked else RunState.INTERRUPTED
-        close_run(database.engine, run_id, interrupted)
-        summary = read()
-        progress.show(summary)
-    if summary.state is RunState.INTERRUPTED:
-        say(f"error: the MPI job ended (exit code {outcome.exit_code}) before run {run_id} did")
-    return summary
-
-
-def as_document(summary: RunSummary) -> dict[str, object]:
-    """The stable keys of `run --json` and `status --json`."""
-    from scicore.model.activation import ActivationState as State
-
-    return {
-        "run_id": summary.run_id,
-        "workflow": summary.workflow,
-        "state": summary.state,
-        "activations": summary.activations,
-        "finished": summary.count(State.FINISHED),
-        "failed": summary.count(State.FAILED),
-        "blocked": summary.count(State.BLOCKED),
-        "attempts": summary.attempts,
-        "makespan_s": summary.makespan_s,
-        "plan_id": summary.plan_id,
-        "predicted_makespan_s": summary.predicted_makespan_s,
-        "directory": summary.directory,
-        "activities": [
-            {"activity": progress.activity, **progress.counts} for progress in summary.activities
-        ],
-    }

@@ -13,7 +13,7 @@ from scicore.cli.output import database_option, json_option, print_json, print_t
 @json_option
 def command(run: str | None, database_url: str | None, as_json: bool) -> None:
     """Show the recent runs, or the activities of one RUN (a number, or `last`)."""
-    from scicore.cli.run import as_document
+    from scicore.cli.supervision import as_document
     from scicore.model.activation import ActivationState
     from scicore.provenance.connection import connect, reading
     from scicore.provenance.reader import recent_runs, resolve_run, run_summary

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from scicore.errors import UsageError
 from scicore.reports.dag_layout import Graph, Layout, Node, Route, Spot, lay_out
+from scicore.reports.picture import GREY, INK, PAPER, drawing, require_format, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.patches import Patch
-
-FORMATS = (".svg", ".png")
-PNG_DOTS_PER_INCH = 160
 
 # Inches. A letter's width depends on its size in points; bold ones are a little wider.
 _BOX_HEIGHT, _NOTE_HEIGHT, _LAYER_GAP, _GAP = 0.72, 0.56, 0.80, 0.42
@@ -31,7 +27,7 @@ class _Colours(NamedTuple):
     line: str
 
 
-_INK, _GREY, _EDGE, _PAPER = "#1f2937", "#6b7280", "#94a3b8", "#ffffff"
+_EDGE = "#94a3b8"
 _NOTE = _Colours("#fffbeb", "#d6a935")
 _BOXES = {
     "MAP": _Colours("#eff6ff", "#3b82f6"),
@@ -46,11 +42,7 @@ _OTHER = _Colours("#f8fafc", "#64748b")
 
 def draw_picture(graph: Graph, file: Path) -> None:
     """Write the picture; the file's ending tells the format."""
-    if file.suffix.lower() not in FORMATS:
-        raise UsageError(
-            f"{file}: a picture can be written as {' or '.join(FORMATS)}", "e.g. --dag workflow.svg"
-        )
-    import matplotlib as mpl
+    require_format(file, "--dag workflow.svg")
     from matplotlib.figure import Figure
 
     layout = lay_out(graph, _width, _GAP)
@@ -59,28 +51,17 @@ def draw_picture(graph: Graph, file: Path) -> None:
     width = max(layout.width, max(heading, len(graph.subtitle) * _SMALL_PT) * _LETTER) + 2 * _MARGIN
     header = _HEADING + (_SUBHEADING if graph.subtitle else 0)
     height = sum(heights) + _LAYER_GAP * max(0, len(heights) - 1) + header + 2 * _MARGIN
-    with (
-        mpl.rc_context(
-            {"svg.hashsalt": "scicumulus", "text.parse_math": False, "font.family": "DejaVu Sans"}
-        ),
-        warnings.catch_warnings(),
-    ):
-        warnings.filterwarnings("ignore", message="Glyph")  # a box stands for a letter it lacks
-        figure = Figure(figsize=(width, height), facecolor=_PAPER)
+    with drawing():
+        figure = Figure(figsize=(width, height), facecolor=PAPER)
         axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
         axes.set(xlim=(0, width), ylim=(0, height))
         axes.set_axis_off()
         top = height - _MARGIN
-        axes.text(_MARGIN, top, graph.title, size=_HEADING_PT, color=_INK, va="top", weight="bold")
-        axes.text(_MARGIN, top - 0.30, graph.subtitle, size=_SMALL_PT, color=_GREY, va="top")
+        axes.text(_MARGIN, top, graph.title, size=_HEADING_PT, color=INK, va="top", weight="bold")
+        axes.text(_MARGIN, top - 0.30, graph.subtitle, size=_SMALL_PT, color=GREY, va="top")
         left = (width - layout.width) / 2
         _draw(axes, graph, layout, heights, left, top - header)
-        dots = PNG_DOTS_PER_INCH if file.suffix.lower() == ".png" else 72
-        nothing = {"Date": None} if file.suffix.lower() == ".svg" else {"Software": None}
-        try:
-            figure.savefig(file, dpi=dots, format=file.suffix[1:].lower(), metadata=nothing)
-        except OSError as error:
-            raise UsageError(f"{file}: the picture cannot be written: {error.strerror}") from error
+        save(figure, file)
 
 
 def _width(node: Node | None) -> float:
@@ -134,7 +115,7 @@ def _draw_node(axes: Axes, spot: Spot, x: float, y: float) -> None:
     for patch in _shape(spot, x, y, colours):
         axes.add_patch(patch)
     axes.text(
-        x, y + height * 0.15, node.title, size=_TITLE_PT, color=_INK, weight="bold",
+        x, y + height * 0.15, node.title, size=_TITLE_PT, color=INK, weight="bold",
         ha="center", va="center", zorder=5,
     )  # fmt: skip
     axes.text(
@@ -228,7 +209,7 @@ def _draw_loop(axes: Axes, spot: Spot, x: float, y: float) -> None:
 
 def _draw_label(axes: Axes, label: str, x: float, bottom: float) -> None:
     axes.text(
-        x + 0.07, bottom - 0.14, label, size=_SMALL_PT, color=_GREY, style="italic",
+        x + 0.07, bottom - 0.14, label, size=_SMALL_PT, color=GREY, style="italic",
         ha="left", va="center", zorder=3,
-        bbox={"facecolor": _PAPER, "edgecolor": "none", "alpha": 0.8, "pad": 0.8},
+        bbox={"facecolor": PAPER, "edgecolor": "none", "alpha": 0.8, "pad": 0.8},
     )  # fmt: skip

@@ -8,12 +8,14 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 from rich.progress import TaskID as BarId
 from rich.table import Table
 
 from scicore.model.activation import ActivationState as State
+from scicore.model.activation import RunState
 from scicore.provenance.reader import ActivityProgress, RunSummary
 
 PLAIN_EVERY_S = 2.0
@@ -101,7 +103,8 @@ def print_summary(summary: RunSummary) -> None:
     console = Console(highlight=False, soft_wrap=True)
     colour = _COLOURS.get(summary.state, "")
     state = f"[bold {colour}]{summary.state}[/]" if colour else f"[bold]{summary.state}[/]"
-    console.print(f"Run {summary.run_id} of {summary.workflow}: {state}")
+    why = f" ({summary.reason})" if summary.reason else ""
+    console.print(f"Run {summary.run_id} of {summary.workflow}: {state}{escape(why)}")
     console.print(_activities(summary))
     if summary.makespan_s is not None:
         so_far = "" if summary.ended_at else " so far"
@@ -111,6 +114,8 @@ def print_summary(summary: RunSummary) -> None:
             f"({summary.algorithm} predicted {summary.predicted_makespan_s:.1f} s)"
         )
     console.print(f"workspaces: {summary.directory}", markup=False)
+    if summary.state in (RunState.STOPPED, RunState.INTERRUPTED):
+        console.print(f"go on with: scicumulus resume {summary.run_id}", markup=False)
     failed = summary.count(State.FAILED)
     question = "failures" if failed else "outputs"
     console.print(f"next: scicumulus query {question} --run {summary.run_id}", markup=False)

@@ -18,7 +18,7 @@ from scicore.model.workflow import (
     Source,
     Staging,
 )
-from scicore.spec import linking, program, query
+from scicore.spec import linking, program, query, warm
 from scicore.spec.draft import Draft, DraftField, read_draft, relations
 from scicore.spec.linking import External, Link, Linked
 from scicore.spec.reader import Element, Findings, did_you_mean, one_of
@@ -66,18 +66,26 @@ def _activity(
     if known:
         _check_inputs(draft, known, findings)
     first = known[0][1] if known else None
+    batch = warm.batch(draft.element, findings)
+    seen = first  # whose fields the activity's texts may name
     if draft.operator in QUERIES:
         query.check_query(draft.element, draft.fields, findings)
-    else:
-        program.check_commands(draft.element, first, findings)
+    elif batch is not None or warm.names_function(draft.element):
+        seen = warm.NO_FIELDS if first is not None else None
+        warm.check(draft.element, draft.operator, batch, findings)
+    if draft.operator not in QUERIES and not warm.names_function(draft.element):
+        program.check_commands(draft.element, seen, findings)
     operand = _operand(draft, first, findings)
     from_dataset = bool(linked.links) and linked.links[0].producer is None
-    needs = program.needs(draft.element, first, draft.operator, from_dataset, findings)
+    needs = program.needs(draft.element, first, draft.operator, from_dataset, findings, seen)
     if first is None or len(known) < len(draft.inputs):
         return None
     if draft.operator is None or draft.output is None:
         return None
     link = known[0][0]
+    staging = _staging(draft, link, first)
+    if batch is not None and staging:
+        warm.refuse_staging(draft.element, staging, findings)
     return Activity(
         tag=draft.tag,
         operator=draft.operator,
@@ -91,7 +99,7 @@ def _activity(
         alias=link.alias,
         also_reads=tuple(Source(relation, _tag(link), link.alias) for link, relation in known[1:]),
         template=draft.element.get("template"),
-        staging=_staging(draft, link, first),
+        staging=staging,
         cpus=needs.cpus,
         memory_mb=needs.memory_mb,
         runtime_s=needs.runtime_s,
@@ -99,6 +107,7 @@ def _activity(
         environment=needs.environment,
         id_field=needs.id_field,
         parents_field=needs.parents_field,
+        batch=batch if draft.operator not in QUERIES else None,
     )
 
 

@@ -27,7 +27,7 @@ _ACTIVITY = Shape(
     ("tag", "type", "activation"),
     (
         *("description", "operand", "extractor", "template"),
-        *("cpus", "memory", "runtime", "timeout", "id", "parents"),  # extensions
+        *("cpus", "memory", "runtime", "timeout", "id", "parents", "batch"),  # extensions
     ),
     idle={
         "constrained": (("false", "F"), "constraints on activities are not part of the language")
@@ -42,7 +42,7 @@ _ACTIVITY = Shape(
 )
 _EXECUTION = Shape(
     ("tag",),
-    ("expdir", "max_failure"),
+    ("expdir", "max_failure", "redundancy", "reliability"),
     idle={
         "exectag": ((), "a run is named by workflow_exectag of <constraint>"),
         "execmodel": (
@@ -51,9 +51,10 @@ _EXECUTION = Shape(
             "activations run, so that there is no FAF or FTF, STA or DYN to choose",
         ),
         "user_interaction": (("false",), "every run can be steered: scicumulus cancel, pause"),
-        "redundancy": (("false",), _LATER),
-        "reliability": ((), _LATER),
-        "adaptive": (("false",), _LATER),
+        "adaptive": (
+            ("true",),
+            "every run adapts to what it measures, unless it is told to follow its plan strictly",
+        ),
         "verbose": (("false",), "see --help"),
     },
     children={"relation": Shape(("name", "filename"), repeatable=True), "algorithm": _ALGORITHM},

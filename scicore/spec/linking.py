@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-
-import networkx as nx
 
 from scicore.model.workflow import Field, Relation
 from scicore.spec.draft import Draft, DraftField
@@ -145,14 +144,34 @@ def _merged(known: Field | None, own: DraftField) -> Field:
 def order(linked: Sequence[Linked], findings: Findings) -> list[int]:
     """Indices with producers before consumers, else as written; empty if there are cycles."""
     index = {id(each.draft): at for at, each in enumerate(linked)}
-    graph: nx.DiGraph[int] = nx.DiGraph()
-    graph.add_nodes_from(index.values())
-    for at, each in enumerate(linked):
-        graph.add_edges_from(
-            (index[id(source.producer)], at) for source in each.links if source.producer is not None
-        )
-    if nx.is_directed_acyclic_graph(graph):
-        return list(nx.lexicographical_topological_sort(graph))
+    edges = {
+        (index[id(source.producer)], at)
+        for at, each in enumerate(linked)
+        for source in each.links
+        if source.producer is not None
+    }
+    missing = [0] * len(linked)  # producers that stand nowhere yet
+    for _, consumer in edges:
+        missing[consumer] += 1
+    free = [at for at, count in enumerate(missing) if not count]
+    ordered: list[int] = []
+    while free:
+        producer = heapq.heappop(free)
+        ordered.append(producer)
+        for consumer in (consumer for source, consumer in edges if source == producer):
+            missing[consumer] -= 1
+            if not missing[consumer]:
+                heapq.heappush(free, consumer)
+    if len(ordered) == len(linked):
+        return ordered
+    _tell_cycles(linked, edges, findings)
+    return []
+
+
+def _tell_cycles(linked: Sequence[Linked], edges: set[tuple[int, int]], findings: Findings) -> None:
+    import networkx as nx  # slow to import, and good workflows do not need it
+
+    graph: nx.DiGraph[int] = nx.DiGraph(edges)
     for knot in nx.strongly_connected_components(graph):
         first = min(knot)
         if len(knot) == 1 and not graph.has_edge(first, first):
@@ -161,4 +180,3 @@ def order(linked: Sequence[Linked], findings: Findings) -> list[int]:
         path = [linked[at].draft.tag for at in (*cycle, cycle[0])]
         expected = "activities that feed each other in one direction: take one input away"
         findings.at(linked[first].draft.element, "", f"the cycle {' → '.join(path)}", expected)
-    return []

@@ -59,7 +59,9 @@ def needs(
     operator: Operator | None,
     from_dataset: bool,
     findings: Findings,
+    seen: Relation | None = None,
 ) -> Needs:
+    """`seen` has the fields that variables may name, if those are not all of the source's."""
     timeout_s = quantity(element, "timeout", "seconds", findings)
     if operator in QUERIES:
         return Needs(timeout_s=timeout_s)
@@ -79,7 +81,7 @@ def needs(
         memory_mb=element.get("memory") or "0",
         runtime_s=element.get("runtime"),
         timeout_s=timeout_s,
-        environment=_environment(element, source, findings),
+        environment=_environment(element, source if seen is None else seen, findings),
         id_field=id_field,
         parents_field=parents_field,
     )

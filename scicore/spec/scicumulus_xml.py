@@ -16,7 +16,7 @@ from scicore.algebra.template import substitute, tags
 from scicore.errors import Defect, SpecificationError
 from scicore.model.cloud import LOCAL, VmType
 from scicore.model.workflow import QUERIES, Activity, Workflow
-from scicore.spec import markup, program, reader, shape
+from scicore.spec import markup, program, reader, shape, warm
 from scicore.spec.activities import read_activities
 from scicore.spec.dataset import DatasetFile, Table, read_dataset
 from scicore.spec.edges import check_edges
@@ -71,10 +71,9 @@ def _load(path: Path, findings: Findings) -> Loaded:
     conceptual, execution = root.first("conceptualWorkflow"), root.first("executionWorkflow")
     activities, externals = read_activities(conceptual, findings) if conceptual else ((), ())
     directory, experiment = _directories(path, root.first("workspace"), execution, findings)
-    max_attempts = DEFAULT_MAX_ATTEMPTS
+    care = _care(execution, findings)
     tables: dict[str, Table] = {}
     if execution is not None:
-        max_attempts = shape.count(execution, "max_failure", DEFAULT_MAX_ATTEMPTS, findings)
         places = Places(directory, experiment)
         files = _dataset_files(execution, places, externals, activities, findings)
         tables = {file.relation.name: read_dataset(file, findings) for file in files}
@@ -86,6 +85,7 @@ def _load(path: Path, findings: Findings) -> Loaded:
     if conceptual is not None and directory and experiment:
         directories = {"WFDIR": directory, "EXPDIR": experiment}
         program.check_templates(conceptual, activities, directories, findings)
+        warm.check_modules(conceptual, activities, directory, findings)
     findings.raise_defects()
     _warn_of_nothing_to_do(activities, tables, findings)
     assert conceptual is not None  # check() asks for both
@@ -97,7 +97,9 @@ def _load(path: Path, findings: Findings) -> Loaded:
         datasets=tuple(table.dataset for table in tables.values()),
         directory=directory,
         experiment_directory=experiment,
-        max_attempts=max_attempts,
+        max_attempts=care.max_attempts,
+        redundancy=care.redundancy,
+        reliability=care.reliability,
         algorithm=algorithm,
         execution_tag=execution_tag or execution.get("tag"),
         description=conceptual.get("description"),
@@ -138,6 +140,25 @@ def _path(
 
 
 @dataclass(frozen=True, slots=True)
+class _Care:
+    """What a run does about trouble."""
+
+    max_attempts: int = DEFAULT_MAX_ATTEMPTS
+    redundancy: bool = False
+    reliability: float = 0.0
+
+
+def _care(execution: Element | None, findings: Findings) -> _Care:
+    if execution is None:
+        return _Care()
+    return _Care(
+        shape.count(execution, "max_failure", DEFAULT_MAX_ATTEMPTS, findings),
+        shape.flag(execution, "redundancy", findings),
+        shape.share(execution, "reliability", findings),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class _Limits:
     vm_amount: int = 0
     time_s: float = 0.0
@@ -147,10 +168,6 @@ class _Limits:
 def _limits(constraint: Element | None, findings: Findings) -> _Limits:
     if constraint is None:
         return _Limits()
-    for attribute in ("max_time", "max_financial_cost"):
-        if constraint.get(attribute):
-            told = f"{attribute} of <constraint> is stored, but runs do not stop at it yet"
-            findings.warn(constraint.line_of(attribute), told)
     return _Limits(
         shape.count(constraint, "max_vm_amount", 0, findings),
         shape.quantity(constraint, "max_time", "seconds", findings),

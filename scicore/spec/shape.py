@@ -151,6 +151,17 @@ def quantity(element: Element, attribute: str, unit: str, findings: Findings) ->
     return 0.0
 
 
+def share(element: Element, attribute: str, findings: Findings) -> float:
+    """The attribute as a number from 0 to 1; 0 when it is not given."""
+    value = element.get(attribute)
+    if not value:
+        return 0.0
+    if is_number(value) and 0 <= float(value) <= 1:
+        return float(value)
+    findings.at(element, attribute, f'{attribute}="{value}"', "a share from 0 to 1, as in 0.9")
+    return 0.0
+
+
 def flag(element: Element, attribute: str, findings: Findings) -> bool:
     """True or false, or the T or F of the original's database."""
     value = element.get(attribute)

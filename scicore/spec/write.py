@@ -103,6 +103,7 @@ def _write_activity(parent: etree._Element, activity: Activity, declared: set[st
         "timeout": _number(activity.timeout_s),
         "id": activity.id_field,
         "parents": activity.parents_field,
+        "batch": activity.batch.value if activity.batch else "",
     }
     element = _element(parent, "activity", attributes)
     sources = activity.sources
@@ -154,6 +155,8 @@ def _write_execution(root: etree._Element, workflow: Workflow, directory: Path) 
         "tag": workflow.execution_tag or workflow.tag,
         "expdir": _relative(elsewhere, workflow.directory),
         "max_failure": str(workflow.max_attempts),
+        "redundancy": "true" if workflow.redundancy else "",
+        "reliability": _number(workflow.reliability),
     }
     execution = _element(root, "executionWorkflow", attributes)
     for dataset in workflow.datasets:

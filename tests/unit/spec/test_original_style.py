@@ -184,12 +184,11 @@ def test_an_example_of_each_operator_loads(
 
 def test_all_that_has_no_effect_in_them_is_told(tmp_path: Path, load_file: LoadFile) -> None:
     loaded = load_file(written(tmp_path / "example", FILTER, IAct1="ID;T1;T2\n0;1;2"))
-    cores, unused, password, execmodel, reliability = loaded.warnings
+    cores, unused, password, execmodel = loaded.warnings
     assert "cores of <constraint> has no effect" in cores
     assert "<database> is not used" in unused
     assert "the password in <database> is not used" in password
     assert "execmodel of <executionWorkflow> has no effect: tuples flow" in execmodel
-    assert "reliability of <executionWorkflow> has no effect" in reliability
     assert "none of ours" not in loaded.source
 
 

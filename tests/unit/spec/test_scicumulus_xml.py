@@ -336,7 +336,7 @@ def test_what_has_no_effect_is_a_warning_with_its_line(load: Load, tmp_path: Pat
 @pytest.mark.parametrize(
     "nothing",
     [
-        'user_interaction="false" redundancy="False" adaptive="FALSE" verbose="false"',
+        'user_interaction="false" redundancy="False" adaptive="TRUE" verbose="false"',
         'execmodel="" reliability="" exectag=""',
     ],
 )
@@ -360,7 +360,31 @@ def test_constraints_name_the_run_and_limit_it(load: Load) -> None:
     workflow = loaded.workflow
     assert (workflow.execution_tag, workflow.max_time_s) == ("other", 3600.0)
     assert (workflow.max_cost_usd, workflow.max_vm_amount) == (2.5, 20)
-    assert ["do not stop at it yet" in warning for warning in loaded.warnings] == [True, True]
+    assert loaded.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("written", "redundancy", "reliability"),
+    [
+        ('redundancy="true" reliability="0.9"', True, 0.9),
+        ('redundancy="T" reliability="1"', True, 1.0),
+        ('redundancy="FALSE" reliability="0"', False, 0.0),
+        ('redundancy="" reliability=""', False, 0.0),
+        ("", False, 0.0),
+    ],
+)
+def test_an_execution_says_what_to_do_about_trouble(
+    written: str, redundancy: bool, reliability: float, load: Load
+) -> None:
+    workflow = load(('"demo-1"', f'"demo-1" {written}')).workflow
+    assert (workflow.redundancy, workflow.reliability) == (redundancy, reliability)
+
+
+@pytest.mark.parametrize("bad", ["1.5", "-0.1", "90%", "nan", "high"])
+def test_a_reliability_is_a_share(bad: str, broken: Broken) -> None:
+    defect = the_only(broken(('"demo-1"', f'"demo-1" reliability="{bad}"')))
+    assert defect.found == f'reliability="{bad}"'
+    assert defect.expected == "a share from 0 to 1, as in 0.9"
 
 
 def test_without_constraints_there_are_no_limits(load: Load) -> None:

@@ -176,6 +176,7 @@ def test_every_example_of_the_page_is_valid(
     schema.assertValid(etree.fromstring(document.encode()))
     (tmp_path / "workflow.xml").write_text(document)
     (tmp_path / "template").mkdir()
+    (tmp_path / "sky.py").touch()
     missing = ("which neither a dataset nor an activity gives", "the dataset ")
     for defect in inspect_workflow(tmp_path / "workflow.xml").defects:
         assert any(words in defect.found for words in missing), defect

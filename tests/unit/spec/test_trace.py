@@ -22,7 +22,7 @@ DIRECTORY = Path("/somewhere/montage")
 ACTIVATIONS = 100_000
 
 MEASURE = """\
-import resource, sys, tempfile
+import re, resource, sys, tempfile
 from pathlib import Path
 from scicore.spec.trace import load_trace, trace_workflow
 from scicore.spec.write import write_workflow
@@ -30,8 +30,11 @@ trace = load_trace(Path(sys.argv[1]))
 with tempfile.TemporaryDirectory() as directory:
     write_workflow(trace_workflow(trace, Path(directory), "true"), Path(directory))
 edges = sum(len(task.parents) for task in trace.tasks)
-unit = 1 if sys.platform == "darwin" else 1024
-print(len(trace.tasks), edges, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)
+if sys.platform == "linux":  # getrusage would count what the process was before it was this one
+    peak = int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
+else:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(len(trace.tasks), edges, peak)
 """
 
 

@@ -68,7 +68,8 @@ EVERYTHING = dedent("""\
           <field name="BAND" type="string" output="joined"/>
         </activity>
       </conceptualWorkflow>
-      <executionWorkflow tag="sky-7" expdir="%=WFDIR%/exp" max_failure="2">
+      <executionWorkflow tag="sky-7" expdir="%=WFDIR%/exp" max_failure="2"
+                         redundancy="true" reliability="0.95">
         <relation name="regions" filename="regions.txt"/>
         <algorithm>q-learning</algorithm>
       </executionWorkflow>

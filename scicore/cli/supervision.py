@@ -1,0 +1,221 @@
+"""What `run` and `resume` have in common: a run is seen through to its end, over as many MPI jobs
+as it takes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from scicore import config
+from scicore.cli.output import print_json, say
+
+if TYPE_CHECKING:
+    from scicore.engine.launch import Outcome
+    from scicore.provenance.connection import Database
+    from scicore.provenance.reader import RunSummary
+
+EXIT_CODES = {"finished": 0, "failed": 1, "stopped": 4}  # any other state: 3, infrastructure
+POLL_S = 0.2  # between two looks at the provenance, for the progress
+IN_VAIN = 3  # jobs in a row that died without having recorded anything
+GOING_ON = ("prepared", "running", "paused")
+# Exit codes of a job whose master has said what is wrong. 0 says nothing: so ends a run that is
+# over, but also a job whose master could not even take the run.
+_TOLD = range(1, 6)
+_INFRASTRUCTURE = 3
+_VANISH_S = 2.0  # until the session of a master that has left is gone
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def see_through(
+    database: Database, run_id: int, slaves: int, directory: str, *, to_stderr: bool
+) -> RunSummary:
+    """Start the MPI job, again and again if it dies; the provenance says when the run is over.
+
+    Whatever happens, no program is left behind.
+    """
+    from scicore.model.activation import RunState
+    from scicore.provenance.patience import PATIENCE_S
+    from scicore.provenance.store import close_run
+
+    patience_s = config.seconds(config.DATABASE_PATIENCE, PATIENCE_S)
+    with _keepers_end(directory):
+        try:
+            return _see_through(database, run_id, slaves, patience_s, to_stderr)
+        except KeyboardInterrupt:  # it came while no mpirun was there to be asked
+            close_run(database.engine, run_id, RunState.STOPPED)
+            raise
+
+
+@contextmanager
+def _keepers_end(directory: str) -> Iterator[None]:
+    """However this ends; only somebody else's run is left alone."""
+    from scicore.engine.spare import end_keepers
+    from scicore.errors import UsageError
+
+    for number in _SIGNALS:
+        signal.signal(number, signal.default_int_handler)
+    ours = True
+    try:
+        yield
+    except UsageError:
+        ours = False
+        raise
+    finally:
+        for number in _SIGNALS:  # all that is left to do is to tell how it went
+            signal.signal(number, signal.SIG_IGN)
+        if ours:
+            end_keepers(directory)
+
+
+def _see_through(
+    database: Database, run_id: int, slaves: int, patience_s: float, to_stderr: bool
+) -> RunSummary:
+    from scicore.engine.launch import mpirun_command, supervise
+    from scicore.errors import DatabaseError
+    from scicore.model.activation import RunState
+    from scicore.provenance.store import close_run
+    from scicore.reports.terminal import Progress
+
+    def show() -> None:
+        try:
+            progress.show(_read(database, run_id))
+        except DatabaseError:  # the master notices, too, and decides
+            _revive(database)
+
+    in_vain, recorded = 0, -1
+    with Progress() as progress:
+        while True:
+            outcome = supervise(
+                mpirun_command(slaves, "-m", "scicore", str(run_id), quiet=True),
+                {"SCICUMULUS_DATABASE_URL": database.url, "SCICUMULUS_SUPERVISED": "1"},
+                poll=show,
+                poll_s=POLL_S,
+                stdout=sys.stderr.fileno() if to_stderr else None,
+            )
+            waited = outcome.exit_code == _INFRASTRUCTURE  # the master has been patient already
+            summary = _take_stock(database, run_id, outcome, 0.0 if waited else patience_s)
+            if summary.state not in GOING_ON:
+                break
+            in_vain = in_vain + 1 if summary.attempts == recorded else 1
+            recorded = summary.attempts
+            if outcome.stop_asked or outcome.exit_code in _TOLD or in_vain >= IN_VAIN:
+                state = RunState.STOPPED if outcome.stop_asked else RunState.INTERRUPTED
+                close_run(database.engine, run_id, state)
+                summary = _read(database, run_id)
+                break
+            say(
+                f"the MPI job ended (exit code {outcome.exit_code}) before the run did; it is "
+                "started again, programs go on meanwhile"
+            )
+        progress.show(summary)
+    if summary.state is RunState.INTERRUPTED:
+        say(
+            f"error: the MPI job ended (exit code {outcome.exit_code}) before run {run_id} did\n"
+            f"  go on with: scicumulus resume {run_id}"
+        )
+    return summary
+
+
+def _take_stock(database: Database, run_id: int, outcome: Outcome, patience_s: float) -> RunSummary:
+    """How far the run is, now that its job has ended; a database that is away is waited for."""
+    from scicore.errors import DatabaseError, UsageError
+    from scicore.provenance.patience import AWAY, patiently, reason
+    from scicore.provenance.store import try_to_write
+
+    def look() -> RunSummary:
+        summary = _read(database, run_id)
+        if summary.state in GOING_ON:
+            try_to_write(database.engine, run_id)  # the next master must be able to
+        return summary
+
+    try:
+        summary = patiently(
+            look,
+            patience_s,
+            meanwhile="programs go on, the run is taken up again when it does",
+            again=lambda: _revive(database),
+        )
+        if summary.state in GOING_ON and outcome.exit_code == 0 and _held(database, run_id):
+            raise UsageError(
+                f"run {run_id} is being executed by another master",
+                f"wait for it with `scicumulus resume {run_id}`",
+            )
+    except AWAY as error:
+        message = error.message if isinstance(error, DatabaseError) else reason(error)
+        raise DatabaseError(
+            f"run {run_id} was left: {message}",
+            "nothing that has ended is lost; when the database is back, go on with: "
+            f"scicumulus resume {run_id}",
+        ) from error
+    return summary
+
+
+def _held(database: Database, run_id: int) -> bool:
+    from scicore.provenance.hold import is_held
+
+    deadline = time.monotonic() + _VANISH_S
+    while True:
+        with database.engine.connect() as connection:
+            if not is_held(connection, run_id):
+                return False
+        if time.monotonic() > deadline:
+            return True
+        time.sleep(0.1)
+
+
+def _revive(database: Database) -> None:
+    """An embedded server that has crashed is started again; one that was stopped is not."""
+    from scicore.errors import DatabaseError
+
+    if database.server is not None and database.server.crashed():
+        say("the embedded PostgreSQL server is gone, though nobody stopped it; it is started again")
+        with contextlib.suppress(DatabaseError):  # say, its disk is full: later, perhaps
+            database.server.start()
+
+
+def _read(database: Database, run_id: int) -> RunSummary:
+    from scicore.provenance.reader import run_summary
+
+    with database.engine.connect() as connection:
+        return run_summary(connection, run_id)
+
+
+def report(summary: RunSummary, *, as_json: bool) -> int:
+    """Say how the run ended; the exit code."""
+    if as_json:
+        print_json(as_document(summary))
+    else:
+        from scicore.reports.terminal import print_summary
+
+        print_summary(summary)
+    return EXIT_CODES.get(summary.state, 3)
+
+
+def as_document(summary: RunSummary) -> dict[str, object]:
+    """The stable keys of `run --json` and `status --json`."""
+    from scicore.model.activation import ActivationState as State
+
+    return {
+        "run_id": summary.run_id,
+        "workflow": summary.workflow,
+        "state": summary.state,
+        "reason": summary.reason,
+        "activations": summary.activations,
+        "finished": summary.count(State.FINISHED),
+        "failed": summary.count(State.FAILED),
+        "blocked": summary.count(State.BLOCKED),
+        "attempts": summary.attempts,
+        "makespan_s": summary.makespan_s,
+        "plan_id": summary.plan_id,
+        "predicted_makespan_s": summary.predicted_makespan_s,
+        "directory": summary.directory,
+        "activities": [
+            {"activity": progress.activity, **progress.counts} for progress in summary.activities
+        ],
+    }

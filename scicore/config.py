@@ -1,0 +1,22 @@
+"""Settings of the environment that more than one room needs; only composition roots read them."""
+
+from __future__ import annotations
+
+import os
+
+from scicore.errors import UsageError
+
+LEASE = "SCICUMULUS_LEASE_S"  # a slave that is silent for longer counts as dead
+KEEP = "SCICUMULUS_KEEP_S"  # how long programs go on without a slave
+DATABASE_PATIENCE = "SCICUMULUS_DATABASE_PATIENCE_S"  # how long a database may be away
+
+
+def seconds(name: str, default: float) -> float:
+    text = os.environ.get(name, "")
+    try:
+        found = float(text or default)
+    except ValueError:
+        found = -1.0
+    if not 0 < found < float("inf"):
+        raise UsageError(f"{name}: found {text!r}, expected seconds, a number above 0")
+    return found
