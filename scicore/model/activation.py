@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from msgspec import Struct
+
 from scicore.model.workflow import Row
 
 Path = tuple[int, ...]
@@ -18,6 +20,8 @@ the same data gives the same activation names in every run; plans rely on that.
 
 
 class ActivationState(StrEnum):
+    __hash__ = str.__hash__  # an enumeration's own is slow, and states are counted all the time
+
     LOCKED = "locked"  # waits for a parent
     READY = "ready"
     RUNNING = "running"
@@ -33,25 +37,39 @@ class RunState(StrEnum):
     PAUSED = "paused"  # by the user: nothing new is started
     FINISHED = "finished"  # every activation finished
     FAILED = "failed"  # it ran to its end, but some activations failed or are blocked
-    STOPPED = "stopped"  # by the user
+    STOPPED = "stopped"  # by the user, or by a limit of time or money
     INTERRUPTED = "interrupted"  # its MPI job ended before the run did
+
+
+class Dispatch(StrEnum):
+    """How closely a run follows its plan."""
+
+    STRICT = "strict"  # to the letter: each VM waits for its own next one, in plan order
+    ADAPTIVE = "adaptive"  # the plan is a preference: work moves when times leave the plan
+    DYNAMIC = "dynamic"  # whoever has a free slot takes the oldest ready activation
 
 
 class Cause(StrEnum):
     """Why an attempt ended."""
 
+    __hash__ = str.__hash__
+
     FINISHED = "finished"
     EXIT_CODE = "exit code"
     SIGNAL = "signal"
+    OUT_OF_MEMORY = "out of memory"
+    DISK_FULL = "disk full"
+    NO_PROGRAM = "no program"  # it is not on this VM, or may not be executed there
     NOT_STARTED = "not started"  # the program or its workspace could not be set up
     TIMEOUT = "timeout"
-    BAD_OUTPUT = "bad output"  # ERelation.txt missing or malformed
-    CANCELLED = "cancelled"
+    MISSING_OUTPUT = "missing output"  # exit code 0, but no ERelation.txt or no declared file
+    BAD_OUTPUT = "bad output"  # ERelation.txt malformed (or, from older runs, missing)
+    CANCELLED = "cancelled"  # by the user, or because another attempt won
     LOST_VM = "lost vm"
+    PREEMPTED = "pre-empted"  # the provider takes the VM back
 
 
-@dataclass(frozen=True, slots=True)
-class DataTuple:
+class DataTuple(Struct, frozen=True, gc=False):
     """A tuple of a relation within one run."""
 
     id: int  # unique within the run
@@ -60,8 +78,7 @@ class DataTuple:
     row: Row
 
 
-@dataclass(frozen=True, slots=True)
-class Activation:
+class Activation(Struct, frozen=True, gc=False):
     id: int  # unique within the run
     activity: str
     path: Path
@@ -75,11 +92,14 @@ class Activation:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """How long one finished attempt took."""
+    """How long one finished attempt took, and what was known of it before."""
 
     activity: str  # tag
     vm_type: str  # name
     runtime_s: float
+    key: str = ""  # of its activation; empty = not known
+    declared_s: float | None = None  # what its tuple said it would take, at speed 1.0
+    input_bytes: int | None = None  # size of the files that it read
 
 
 def activation_name(activity: str, path: Path) -> str:

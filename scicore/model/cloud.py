@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scicore.errors import UsageError
 
@@ -42,6 +42,19 @@ class Fleet:
     @property
     def slots(self) -> int:
         return sum(vm.type.slots for vm in self.vms)
+
+
+def as_processors(fleet: Fleet) -> Fleet:
+    """Each VM as one processor that is as fast as all its slots together: how the papers and their
+    simulator saw VMs. No real VM runs a sequential program eight times as fast because it has
+    eight vCPUs; this is only for comparisons with published numbers."""
+    return replace(
+        fleet,
+        vms=tuple(
+            replace(vm, type=replace(vm.type, slots=1, speed=float(vm.type.slots)))
+            for vm in fleet.vms
+        ),
+    )
 
 
 LOCAL = VmType("local", slots=1, memory_mb=0, speed=1.0, price_usd_per_hour=0.0)

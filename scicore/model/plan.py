@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from scicore.model.cloud import Fleet
+from scicore.model.estimate import Grounds
+
+Policy = Mapping[str, object]
+"""What a learner has learned: plain data that JSON can hold, made and read by one algorithm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,8 @@ class Plan:
     lower_bound_s: float  # no schedule on this fleet can be faster
     planning_s: float = 0.0  # how long planning took
     parameters: Mapping[str, str] = field(default_factory=dict)
+    policy: Policy | None = None  # warm-starts the next learning for the same workflow
+    grounds: Grounds | None = field(default=None, compare=False, repr=False)
 
     @property
     def gap(self) -> float:

@@ -28,3 +28,20 @@ class Trace:
     name: str
     tasks: tuple[TraceTask, ...]  # parents stand before their children
     warnings: tuple[str, ...] = ()  # what was odd in the file and how it was taken
+
+
+def listed_files(text: str) -> dict[str, int]:
+    """Sizes in bytes by name, of files as a trace's tuples list them: `NAME:BYTES NAME:BYTES`.
+
+    What does not follow the form is data that we cannot read, and left out.
+    """
+    files = {}
+    for entry in text.split():
+        name, _, size = entry.rpartition(":")
+        if name and size.isdecimal():
+            files[name] = int(size)
+    return files
+
+
+def listed_bytes(text: str) -> int:
+    return sum(listed_files(text).values())

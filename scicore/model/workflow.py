@@ -22,6 +22,13 @@ class Operator(StrEnum):
 
 
 QUERIES = frozenset({Operator.SR_QUERY, Operator.MR_QUERY})
+PYTHON = "python:"  # a command that begins so is a Python function, `python:module.function`
+
+
+class Batch(StrEnum):
+    """How one program serves many activations."""
+
+    STDIN = "stdin"  # it reads a tuple per line, and answers each
 
 
 class FieldType(StrEnum):
@@ -101,6 +108,27 @@ class Activity:
     # Explicit edges, as in imported traces: an activation starts when those it names have ended.
     id_field: str = ""  # field whose value names the activation in the whole workflow
     parents_field: str = ""  # field with the names of the parents, separated by blanks
+    batch: Batch | None = None  # None = a program per activation, or a Python function
+
+    @property
+    def function(self) -> str:
+        """`module.function` where an activation is a call of that; else empty."""
+        if self.operator in QUERIES or not self.command.startswith(PYTHON):
+            return ""
+        return self.command.removeprefix(PYTHON)
+
+    @property
+    def warm(self) -> bool:
+        """One process serves many activations, one after the other."""
+        return self.batch is not None or bool(self.function)
+
+    @property
+    def own_workspaces(self) -> bool:
+        """Each activation has a directory of its own; what is warm does without unless files
+        are to be put there, or are expected from it."""
+        made = any(field.type is FieldType.FILE for field in self.output.fields)
+        asked = bool(self.template or self.staging or (made and self.batch is None))
+        return asked or not self.warm
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -131,6 +159,8 @@ class Workflow:
     max_vm_amount: int = 0  # 0 = no limit
     max_time_s: float = 0.0
     max_cost_usd: float = 0.0
+    redundancy: bool = False  # a second attempt for what takes unusually long
+    reliability: float = 0.0  # share of a VM's attempts that should end well; 0 = not said
 
     @property
     def relations(self) -> tuple[Relation, ...]:

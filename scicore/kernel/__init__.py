@@ -1,0 +1,1 @@
+"""Evaluation of schedules, fast: arrays in, arrays out, compiled by numba where it pays."""
