@@ -66,7 +66,7 @@ FROM tuple WHERE run_id = {run} AND "values" ? 'FILE';
 INSERT INTO activation
 SELECT {run}, n, activity_id, name, md5(name), state, vm, true,
        CASE WHEN state = 'blocked' THEN n - 4 * {c} END, ready_at,
-       ready_at + make_interval(secs => 1 + attempts * took_s), attempts
+       ready_at + make_interval(secs => 1 + attempts * took_s), attempts, n, vm
 FROM life;
 
 INSERT INTO used

@@ -46,6 +46,7 @@ from scicore.model.workflow import (
 )
 from scicore.provenance.connection import connect
 from scicore.provenance.embedded import EmbeddedServer
+from scicore.provenance.hold import Hold
 from scicore.provenance.queries import named_queries, run_query
 from scicore.provenance.recorder import DatabaseRecorder
 from scicore.provenance.store import load_run, prepare_run, save_plan, save_workflow
@@ -100,7 +101,7 @@ def prepare(engine: Engine) -> int:
     with engine.begin() as connection:
         workflow_id = save_workflow(connection, workflow(), "")
         plan_id = save_plan(connection, workflow_id, plan)
-        return prepare_run(connection, workflow_id, plan_id, workflow(), plan)
+        return prepare_run(connection, workflow_id, plan_id, workflow(), plan)[0]
 
 
 # --- the million --------------------------------------------------------------------------------
@@ -165,7 +166,7 @@ def tuples_per_s(engine: Engine, messages: list[list[Fact]]) -> float:
     """From the first fact that is handed over until everything is committed."""
     run_id = prepare(engine)
     with engine.connect() as connection:
-        recorder = DatabaseRecorder(engine, load_run(connection, run_id))
+        recorder = DatabaseRecorder(engine, load_run(connection, run_id), Hold(engine, run_id))
     started = time.perf_counter()
     for facts in messages:
         recorder.record(facts)

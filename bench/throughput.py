@@ -1,10 +1,10 @@
-"""No-op activations through the whole stack, beside a bare loop that spawns the same programs.
+"""No-op activations through the whole stack, beside bare loops that do the same.
 
     python bench/throughput.py [--activations 2000] [--slots 2] [--repeats 3] [--json]
 
-Both sides run `/bin/true` with the same concurrency, alternating, so that a noisy machine hurts
-both; the ratio of the medians is the result. Ours includes mpirun's dispatch and provenance in
-PostgreSQL, committed; start-up (planning, mpirun, joining) is reported beside it.
+All sides run in turn, again and again, so that a noisy machine hurts all of them; ratios of medians
+are the result. Ours include mpirun's dispatch and provenance in PostgreSQL, committed. A run's
+rate counts from its start to its end; start-up (planning, mpirun, joining) is told beside it.
 """
 
 from __future__ import annotations
@@ -12,103 +12,196 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-CLI = Path(sys.executable).parent / "scicumulus"
-PROGRAM = "/bin/true"
-SPECIFICATION = f"""\
-<SciCumulus>
-  <conceptualWorkflow tag="noop">
-    <activity tag="noop" type="MAP" activation="{PROGRAM}">
-      <relation reltype="Input" name="numbers"/>
-      <relation reltype="Output" name="done"/>
-      <field name="N" type="float" input="numbers"/>
-    </activity>
-  </conceptualWorkflow>
-  <executionWorkflow tag="noop">
-    <relation name="numbers" filename="numbers.dataset"/>
-  </executionWorkflow>
-</SciCumulus>
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench import workloads
+from bench.baselines import process_pool, spawn_loop
+from bench.peers import mpi4py_futures
+
+READER = """
+    SELECT activity.tag, count(*), avg(attempt.cpu_s), max(attempt.ended_at)
+    FROM attempt JOIN activation USING (run_id, activation_id)
+    JOIN activity ON activity.activity_id = activation.activity_id
+    LEFT JOIN used USING (run_id, activation_id)
+    LEFT JOIN tuple USING (run_id, tuple_id) GROUP BY 1 ORDER BY 2
 """
+NAP_S = 0.05  # what programs do while somebody reads: they leave the processors alone
+IDLE_S = 10.0
 
 
-def spawn_loop(count: int, slots: int) -> float:
-    """Programs per second of a plain posix_spawn loop that keeps `slots` of them going."""
-    null = os.open(os.devnull, os.O_RDWR)
-    files = [(os.POSIX_SPAWN_DUP2, null, target) for target in range(3)]
-    started = time.perf_counter()
-    running = 0
-    for _ in range(count):
-        if running == slots:
-            os.wait()
-            running -= 1
-        os.posix_spawn(PROGRAM, [PROGRAM], os.environ, file_actions=files)
-        running += 1
-    while running:
-        os.wait()
-        running -= 1
-    seconds = time.perf_counter() - started
-    os.close(null)
-    return count / seconds
+def median(samples: dict[str, list[float]], name: str) -> float:
+    return statistics.median(samples[name])
 
 
-def whole_stack(directory: Path, count: int, slots: int) -> tuple[float, float]:
-    """Activations per second from the run's start to its end, and the seconds around it."""
-    (directory / "workflow.xml").write_text(SPECIFICATION)
-    rows = "".join(f"{number}\n" for number in range(count))
-    (directory / "numbers.dataset").write_text(f"N\n{rows}")
-    spec = directory / "workflow.xml"
-    words = [str(CLI), "run", str(spec), "--fleet", f"{slots}xlocal", "--json"]
-    started = time.perf_counter()
-    done = subprocess.run(words, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    elapsed_s = time.perf_counter() - started
-    result = json.loads(done.stdout)
-    assert result["finished"] == count, result
-    return count / result["makespan_s"], elapsed_s - result["makespan_s"]
+def rates(
+    directory: Path, counts: dict[str, int], slots: int, repeats: int
+) -> dict[str, list[float]]:
+    """Per second, interleaved."""
+    samples: dict[str, list[float]] = {}
+
+    def note(name: str, value: float | None) -> None:
+        if value is not None:
+            samples.setdefault(name, []).append(value)
+
+    specs = {
+        "program": workloads.programs(directory / "program", counts["program"]),
+        "montage": workloads.montage(directory / "montage", counts["montage"]),
+        "function": workloads.functions(directory / "function", counts["function"]),
+        "one": workloads.programs(directory / "one", 1),
+    }
+    workloads.run(specs["one"], slots)  # the database is up and the caches warm
+    for _ in range(repeats):
+        note("spawn", spawn_loop(counts["program"], slots))
+        for name, spec in specs.items():
+            outcome = workloads.run(spec, slots)
+            note(name, outcome.per_s)
+            note(f"{name} around", outcome.around_s)
+            if name == "one":
+                note("start up", outcome.elapsed_s)
+            if name == "function":
+                note("steady", steady(outcome.run_id))
+        note("pool", process_pool(counts["function"], slots))
+        note("mpi4py.futures", mpi4py_futures.measure(counts["function"], slots))
+    return samples
 
 
-def measure(count: int, slots: int, repeats: int) -> dict[str, object]:
-    ours, baseline, around = [], [], []
-    with tempfile.TemporaryDirectory(prefix="scicumulus-bench-") as directory:
-        whole_stack(Path(directory), 2 * slots, slots)  # the database is up and the caches warm
-        for _ in range(repeats):
-            baseline.append(spawn_loop(count, slots))
-            rate, around_s = whole_stack(Path(directory), count, slots)
-            ours.append(rate)
-            around.append(around_s)
+def steady(run_id: int) -> float:
+    """The rate between a fifth and four fifths of the run: without the workers' start."""
+    (row,) = workloads.ask(
+        "SELECT count(*) AS n, extract(epoch FROM percentile_disc(0.8) WITHIN GROUP"
+        " (ORDER BY ended_at) - percentile_disc(0.2) WITHIN GROUP (ORDER BY ended_at)) AS s"
+        f" FROM attempt WHERE run_id = {run_id}"
+    )
+    return 0.6 * float(row["n"]) / max(float(row["s"]), 1e-6)
+
+
+def with_reader(directory: Path, slots: int, repeats: int) -> float:
+    """How much longer a run takes while somebody asks heavy questions all the time."""
+    spec = workloads.programs(directory / "naps", 60 * slots, f"/bin/sleep {NAP_S}")
+    alone, watched = [], []
+    for _ in range(repeats):
+        alone.append(workloads.run(spec, slots).makespan_s)
+        with reading():
+            watched.append(workloads.run(spec, slots).makespan_s)
+    return statistics.median(watched) / statistics.median(alone) - 1
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Somebody asks again as soon as there is an answer."""
+    code = "import subprocess, sys\nwhile True: subprocess.run(sys.argv[1:], check=False)"
+    words = [sys.executable, "-c", code, str(workloads.CLI), "query", "--sql", READER, "--json"]
+    process = subprocess.Popen(
+        words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        yield
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def idle_share(directory: Path, slots: int) -> float:
+    """Of one core: what master, slaves and keepers take while programs sleep."""
+    mark = str(directory)
+    spec = workloads.programs(directory / "sleep", slots, f"/bin/sleep {IDLE_S + 20:.0f}")
+    process = subprocess.Popen(
+        workloads.command(spec, slots),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, workloads.MARK: mark},
+    )
+    while not any("/bin/sleep" in seen.words for seen in workloads.processes(mark)):
+        time.sleep(0.2)
+    time.sleep(2.0)
+    before, began = workloads.engine_cpu_s(mark), time.perf_counter()
+    time.sleep(IDLE_S)
+    share = (workloads.engine_cpu_s(mark) - before) / (time.perf_counter() - began)
+    process.wait()
+    return share
+
+
+def measure(options: argparse.Namespace) -> dict[str, object]:
+    counts = {
+        "program": options.activations,
+        "montage": options.montage,
+        "function": options.functions,
+    }
+    with tempfile.TemporaryDirectory(prefix="scicumulus-bench-") as place:
+        directory = Path(place)
+        load = os.getloadavg()[0]
+        samples = rates(directory, counts, options.slots, options.repeats)
+        slowdown = with_reader(directory, options.slots, options.repeats)
+        idle = idle_share(directory, options.slots)
+    spawn, pool = median(samples, "spawn"), median(samples, "pool")
+    peer = samples.get("mpi4py.futures")
     return {
-        "activations": count,
-        "slots": slots,
-        "repeats": repeats,
-        "ratio_to_spawn": statistics.median(ours) / statistics.median(baseline),
-        "activations_per_s": statistics.median(ours),
-        "spawn_per_s": statistics.median(baseline),
-        "start_up_s": statistics.median(around),
+        "activations": options.activations,
+        "slots": options.slots,
+        "repeats": options.repeats,
+        "ratio_to_spawn": median(samples, "program") / spawn,
+        "activations_per_s": median(samples, "program"),
+        "spawn_per_s": spawn,
+        "montage_activations": options.montage,
+        "montage_per_s": median(samples, "montage"),
+        "montage_ratio_to_spawn": median(samples, "montage") / spawn,
+        "function_activations": options.functions,
+        "functions_per_s": median(samples, "function"),
+        "functions_steady_per_s": median(samples, "steady"),
+        "process_pool_per_s": pool,
+        "mpi4py_futures_per_s": statistics.median(peer) if peer else None,
+        "functions_ratio_to_process_pool": median(samples, "function") / pool,
+        "start_up_s": median(samples, "start up"),
+        "around_s": median(samples, "program around"),
+        "reader_slowdown": slowdown,
+        "idle_cpu_share": idle,
+        "load_before": load,
+        "machine": workloads.machine(),
     }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--activations", type=int, default=2000)
+    parser.add_argument("--activations", type=int, default=2000, help="programs")
+    parser.add_argument("--montage", type=int, default=1000, help="programs of a mosaic")
+    parser.add_argument("--functions", type=int, default=20_000, help="calls of a function")
     parser.add_argument("--slots", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     options = parser.parse_args()
-    result = measure(options.activations, options.slots, options.repeats)
+    result = measure(options)
     if options.json:
         print(json.dumps(result, indent=2))
         return
-    count, slots, repeats = result["activations"], result["slots"], result["repeats"]
-    print(f"{count} x {PROGRAM} on {slots} slots, median of {repeats}")
-    print(f"  bare spawn loop   {result['spawn_per_s']:8.0f} programs/s")
-    print(f"  whole stack       {result['activations_per_s']:8.0f} activations/s")
-    print(f"  ratio             {result['ratio_to_spawn']:8.2f}")
-    print(f"  around the run    {result['start_up_s']:8.2f} s (planning, mpirun, joining)")
+    print(f"{result['machine']}; load before: {result['load_before']:.1f}")
+    print(f"medians of {options.repeats}, {options.slots} slots, all durable in PostgreSQL")
+    for text, name, form in (
+        ("bare spawn loop, programs/s", "spawn_per_s", ",.0f"),
+        ("no-op programs/s", "activations_per_s", ",.0f"),
+        ("  as ratio to the loop", "ratio_to_spawn", ".2f"),
+        ("mosaic of no-op programs/s", "montage_per_s", ",.0f"),
+        ("  as ratio to the loop", "montage_ratio_to_spawn", ".2f"),
+        ("no-op Python calls/s", "functions_per_s", ",.0f"),
+        ("  without the workers' start", "functions_steady_per_s", ",.0f"),
+        ("  ProcessPoolExecutor, nothing recorded", "process_pool_per_s", ",.0f"),
+        ("  mpi4py.futures, nothing recorded", "mpi4py_futures_per_s", ",.0f"),
+        ("one activation, the whole command, s", "start_up_s", ".2f"),
+        ("a heavy reader makes a run longer by", "reader_slowdown", ".1%"),
+        ("master, slaves, keepers while programs sleep", "idle_cpu_share", ".1%"),
+    ):
+        value = result[name]
+        print(f"  {text:46s} {'-' if value is None else format(value, form):>10s}")
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[1]
 # `room.module` allows that module alone.
 MAY_USE: dict[str, set[str]] = {
     "errors": set(),
+    "config": set(),
     "model": set(),
     "algebra": {"model"},
     "spec": {"model", "algebra"},
@@ -33,7 +34,7 @@ MAY_USE: dict[str, set[str]] = {
     "execution": {"model", "algebra", "kernel"},
     "simulator": {"model", "execution", "kernel"},
     "engine": {"model", "algebra", "execution"},
-    "provenance": {"model", "algebra", "execution.messages"},
+    "provenance": {"model", "algebra", "execution.messages", "execution.causes"},
     "reports": {"model", "algebra", "provenance"},
     "exports": {"model", "provenance"},
     "provisioning": {"model"},
@@ -44,7 +45,7 @@ SEES_EVERYTHING = {"cli", "__main__"}
 ONLY_IN: dict[str, tuple[str, ...]] = {
     "mpi4py": ("scicore/engine/mpi.py",),
     "subprocess": (
-        "scicore/engine/runner.py",
+        "scicore/engine/process.py",
         "scicore/engine/launch.py",
         "scicore/provenance/embedded.py",
         "scicore/cli/",

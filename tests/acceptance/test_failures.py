@@ -153,7 +153,7 @@ def test_a_program_killed_by_a_signal_says_which(
 
 def test_a_program_that_writes_no_relation_has_failed(failures: dict[str, Any]) -> None:
     failure = failures["silent.1"]
-    assert (failure["cause"], failure["exit_code"]) == ("bad output", 0)
+    assert (failure["cause"], failure["exit_code"]) == ("missing output", 0)
     assert "wrote no ERelation.txt" in failure["stderr"]
 
 
@@ -168,7 +168,7 @@ def test_a_relation_that_is_no_text_is_a_failure_of_its_program_alone(
 def test_a_program_that_does_not_exist_is_named(failures: dict[str, Any]) -> None:
     for name in ("missing.1", "missing.2", "missing.3"):
         failure = failures[name]
-        assert (failure["cause"], failure["exit_code"]) == ("not started", None)
+        assert (failure["cause"], failure["exit_code"]) == ("no program", None)
         assert "/no/such/program" in failure["stderr"]
         assert failure["command"].startswith("/no/such/program ")
 

@@ -154,7 +154,7 @@ def test_a_file_that_is_named_but_not_left_is_a_failure(console: Console, tmp_pa
     program(tmp_path, "make.sh", 'printf "RESULT\\nnothing.txt\\n" > ERelation.txt\n')
     done = console.run(spec, code=1)
     failures = console.query("failures", done["run_id"])
-    assert {failure["cause"] for failure in failures} == {"bad output"}
+    assert {failure["cause"] for failure in failures} == {"missing output"}
     assert "nothing.txt" in failures[0]["stderr"]
 
 

@@ -34,7 +34,7 @@ def test_slaves_pull_only_what_a_stored_plan_assigns_to_their_vm(console: Consol
     assert set(plan) >= CONTRACT
     assert (plan["algorithm"], plan["fleet"], plan["activations"]) == ("fcfs", fleet, 36)
 
-    run = console.run(spec, "--plan", str(plan["plan_id"]))
+    run = console.run(spec, "--plan", str(plan["plan_id"]), "--dispatch", "strict")
     assert run["plan_id"] == plan["plan_id"]
     assert run["predicted_makespan_s"] == plan["makespan_s"]
     pairs = console.rows(

@@ -26,7 +26,8 @@ def said(module_console: Console) -> Said:
     copy = module_console.directory / "climate"
     shutil.copytree(ROOT / "workflows/climate", copy, ignore=shutil.ignore_patterns("runs"))
     spec = copy / "workflow.xml"
-    return finish(module_console.start(SCICUMULUS, "run", spec, "--fleet", "2xlocal", "--json"))
+    words = ("--fleet", "2xlocal", "--dispatch", "strict", "--json")
+    return finish(module_console.start(SCICUMULUS, "run", spec, *words))
 
 
 @pytest.fixture(scope="module")

@@ -37,7 +37,7 @@ def test_a_trace_is_played_again_with_its_edges_and_files(
     tasks = console.rows(
         "SELECT values->>'ID', values->>'PARENTS', attempt.started_at, attempt.ended_at "
         "FROM used JOIN tuple USING (run_id, tuple_id) JOIN attempt USING (run_id, activation_id) "
-        "WHERE run_id = %s",
+        "WHERE run_id = %s AND generated_by IS NULL",
         done["run_id"],
     )
     ended = {task: ended_at for task, _, _, ended_at in tasks}
