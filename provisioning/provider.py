@@ -102,7 +102,7 @@ class Provider(Protocol):
         """All machines of the request, in the order of its VMs, or Shortage and none of them."""
 
     def observe(self, cluster: str | None = None) -> tuple[Machine, ...]:
-        """Our machines that are not known to have ENDED, of one cluster or of all.
+        """Our machines, of one cluster or of all; also ENDED ones, while they are remembered.
 
         Ours are those that carry our tags *and* were launched by a token of ours. What was
         launched seconds ago may be missing: providers are consistent eventually.
@@ -111,7 +111,7 @@ class Provider(Protocol):
     def renew(self, cluster: str, lease_until: datetime) -> None:
         """All its machines, and what `prepare` made, may live until then."""
 
-    def terminate(self, machines: Sequence[Machine]) -> None:
+    def terminate(self, ids: Sequence[str]) -> None:
         """Begin to end them; those that are gone already are no error."""
 
     def remnants(self) -> tuple[Remnant, ...]:
