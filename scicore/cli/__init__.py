@@ -28,6 +28,7 @@ VERBS: Mapping[str, str] = {
     "resume": "let a paused run go on",
     "query": "ask the provenance database",
     "export": "a run as W3C PROV, RO-Crate, WfFormat, CSV or Parquet",
+    "cluster": "rent VMs, list them, end them: up, ls, renew, down, sweep, prices",
     "doctor": "check that everything a run needs works",
     "db": "the provenance database: start, stop, url, shell, dump, restore",
 }
