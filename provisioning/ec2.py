@@ -222,6 +222,7 @@ def calling(doing: str, vm_type: str = "", *, missing_is_fine: bool = False) -> 
         BotoCoreError,
         ClientError,
         CredentialRetrievalError,
+        EndpointConnectionError,
         HTTPClientError,
         NoCredentialsError,
         PartialCredentialsError,
@@ -252,7 +253,7 @@ def calling(doing: str, vm_type: str = "", *, missing_is_fine: bool = False) -> 
             f"{doing}: no AWS credentials: {error}",
             "set AWS_PROFILE, or log in with `aws configure` or `aws sso login`",
         ) from error
-    except HTTPClientError as error:  # no answer, or half of one
+    except (EndpointConnectionError, HTTPClientError) as error:  # no answer, or half of one
         raise Unanswered(
             f"{doing}: AWS cannot be reached: {error}", "check the network and --region"
         ) from error

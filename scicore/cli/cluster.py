@@ -109,7 +109,7 @@ def up(
     driver = provider_of(
         provider, region, image=image, login=login, subnet=subnet, disk_gib=disk_gib
     )
-    print_offer(offer, name, spot=spot)
+    print_offer(offer, name, driver.region, spot=spot)
     if not yes:
         click.confirm("Launch?", abort=True, err=True)
     mine = owner_of(owner)

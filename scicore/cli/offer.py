@@ -54,7 +54,8 @@ def make_offer(
     chosen = _rentable(plan.fleet)
     if max_vms and len(chosen.vms) > max_vms:
         raise UsageError(
-            f"plan {plan_id} has {len(chosen.vms)} VMs; the workflow allows max_vm_amount={max_vms}",
+            f"plan {plan_id} has {len(chosen.vms)} VMs; "
+            f"its workflow allows max_vm_amount={max_vms}",
             "plan for fewer VMs, or raise max_vm_amount in <constraint>",
         )
     alone = estimate(chosen, 0.0, plan.makespan_s)
@@ -90,7 +91,7 @@ def require_affordable(offer: Offer, budget_usd: float | None) -> None:
             )
 
 
-def print_offer(offer: Offer, name: str, *, spot: bool) -> None:
+def print_offer(offer: Offer, name: str, region: str, *, spot: bool) -> None:
     """On stderr: stdout is for results."""
     counts: dict[str, int] = {}
     types = {vm.type.name: vm.type for vm in offer.fleet.vms}
@@ -107,4 +108,9 @@ def print_offer(offer: Offer, name: str, *, spot: bool) -> None:
     )
     if told.expected_usd is not None and told.run_s is not None:
         say(f"  expected: ${told.expected_usd:.4f} for {told.run_s:.0f} s of boot and run")
+    if others := sorted({t.region for t in types.values()} - {"", region}):
+        say(
+            f"  warning: these are prices of {', '.join(others)}; for those of {region}: "
+            f"scicumulus cluster prices --refresh --region {region}"
+        )
     say(f"  at most ${told.most_usd:.4f}, if nobody ends it within {offer.lease_s / 3600:.1f} h")
