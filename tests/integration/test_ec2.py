@@ -8,9 +8,11 @@ import threading
 from datetime import timedelta
 from typing import Any
 
+import boto3
 import pytest
 
 from provisioning.catalog import CATALOG
+from provisioning.ec2 import Ec2, Ec2Settings
 from provisioning.launching import Stopped
 from provisioning.ledger import Busy
 from provisioning.provider import MachineState, ProviderError, Shortage, Unanswered
@@ -124,9 +126,10 @@ def test_spot_vms_are_asked_for_once_and_end_when_they_are_taken_away(account: A
 
 def test_the_image_of_an_arm_vm_is_one_for_arm(account: Account) -> None:
     asked: list[str] = []
-    events = account.provider._session.events
-    events.register("before-parameter-build.ssm", lambda params, **_: asked.append(params["Name"]))
-    account.up(fleet="1xa1.4xlarge,1xt2.micro")
+    own = boto3.Session()
+    listen = "before-parameter-build.ssm"
+    own.events.register(listen, lambda params, **_: asked.append(params["Name"]))
+    Account(Ec2(Ec2Settings(), own)).up(fleet="1xa1.4xlarge,1xt2.micro")
     assert asked == [
         "/aws/service/debian/release/12/latest/arm64",
         "/aws/service/debian/release/12/latest/amd64",
@@ -322,7 +325,7 @@ def test_no_network_is_told_with_what_to_do(
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     with pytest.raises(Unanswered, match="AWS cannot be reached"):
-        Account().provider.observe()
+        Ec2(Ec2Settings()).observe()
 
 
 def test_no_credentials_are_told_with_what_to_do(
@@ -331,7 +334,7 @@ def test_no_credentials_are_told_with_what_to_do(
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
     with pytest.raises(ProviderError, match="no AWS credentials") as refused:
-        Account().provider.observe()
+        Ec2(Ec2Settings()).observe()
     assert "AWS_PROFILE" in refused.value.hint
 
 
