@@ -173,7 +173,7 @@ class StandIn:
 
 def _forget_ended() -> None:
     """As EC2 does after an hour."""
-    from moto.ec2 import ec2_backends
+    from moto.ec2.models import ec2_backends
 
     for account in ec2_backends.values():
         for backend in account.values():

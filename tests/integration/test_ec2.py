@@ -6,6 +6,7 @@ import base64
 import json
 import threading
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -154,6 +155,31 @@ def test_prices_and_types_of_today_come_from_aws(account: Account) -> None:
         ("t2.micro", 1, 1024, 0.42, "us-east-1"),
     ]
     assert [each.speed for each in found] == [1.6, 1.0]  # AWS has none
+
+
+def test_everything_that_is_called_is_in_the_documented_policy(
+    account: Account, ec2: Ec2Server
+) -> None:
+    page = Path(__file__).parents[2] / "docs" / "cloud.md"
+    policy = json.loads(page.read_text(encoding="utf-8").split("```json")[1].split("```")[0])
+    allowed = {
+        action.partition(":")[2]
+        for statement in policy["Statement"]
+        for action in [statement["Action"]]
+        for action in ([action] if isinstance(action, str) else action)
+    }
+    machine, *_ = account.up()
+    account.up(lease_until=later(hours=2))
+    account.provider.host_keys(machine)
+    account.provider.prices(CATALOG, ["t2.micro"])
+    subnet = client().describe_subnets()["Subnets"][0]["SubnetId"]
+    elsewhere = Account(Ec2(Ec2Settings(subnet=subnet)))
+    elsewhere.up("n", "1xt2.micro")
+    elsewhere.ending.sweep(OWNER)
+    for name in ("m", "n"):
+        account.ending.down(name, OWNER)
+    called = {call.rpartition(".")[2] for call in ec2.calls()}
+    assert called == allowed
 
 
 # --- again, and again ---------------------------------------------------------------------------
