@@ -21,7 +21,7 @@ from scicore.model.cloud import parse_fleet
 OWNER = "ada"
 FLEET = "2xt2.micro,1xt2.2xlarge"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIQJy5pzY7lEh1ZkNkwXTVeOsOyIhjq0sOCbj3xcKfP+ test"
-PATIENCE = Patience(poll_s=4.0, settle_s=120.0, boot_s=600.0, end_s=900.0, asks=2)
+PATIENCE = Patience(poll_s=4.0, settle_s=60.0, boot_s=600.0, end_s=900.0, asks=2)
 OURS = "scicumulus:cluster"
 
 
@@ -54,6 +54,10 @@ class Account:
     stands_still: bool = False  # the clock, while something goes on in another thread
     said: list[str] = field(default_factory=list)
     began: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    def afresh(self) -> Account:
+        """By a clock that is right again."""
+        return Account(self.provider, self.ledger)
 
     def now(self) -> datetime:
         return self.began + self.ahead

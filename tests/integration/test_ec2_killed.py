@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import traceback
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
-from provisioning.ledger import Busy, Ledger, MemoryLedger
+from provisioning.ledger import Busy
 from scicore.provenance.clusters import ClusterLedger
 from scicore.provenance.connection import connect
 from tests.integration.conftest import NewDatabase
@@ -18,13 +15,12 @@ from tests.integration.ec2_account import (
     OWNER,
     Account,
     add_foreign_things,
-    driver,
     foreign_things,
     left_of,
 )
+from tests.integration.ec2_mortal import Mortal, mortal
 from tests.integration.ec2_stand_in import Ec2Server
 
-KILLED = 9
 MOST_CALLS = 60
 FLEET = "1xt2.micro,1xt2.2xlarge"
 LEFT_WHEN_UP = 4  # two VMs, a group, a key
@@ -38,36 +34,17 @@ def url(new_database: NewDatabase, schema: str) -> str:
 
 
 @pytest.fixture
-def ledger(url: str) -> Iterator[Ledger]:
+def healer(ec2: Ec2Server, url: str) -> Iterator[Account]:
+    """Who types the next command."""
     engine = connect(url).engine
-    yield ClusterLedger(engine, Busy)
+    yield Account(ledger=ClusterLedger(engine, Busy))
     engine.dispose()
 
 
-def dies_at(call: int, event: str, work: Callable[[Account], Any], url: str | None) -> bool:
-    """In a process of its own; False if it came to its end before that call."""
-    provider = driver()  # its connections are the child's alone
-    child = os.fork()
-    if child:
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        assert code in (0, KILLED), f"call {call}: exit code {code}"
-        return code == KILLED
-    try:
-        left = [call]
-
-        def count(**_: Any) -> None:
-            left[0] -= 1
-            if left[0] == 0:
-                os._exit(KILLED)
-
-        provider._ec2.meta.events.register(event, count)
-        ledger = ClusterLedger(connect(url).engine, Busy) if url else MemoryLedger()
-        work(Account(provider, ledger))
-        os._exit(0)
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(1)
+@pytest.fixture(scope="module")
+def somebody(ec2_server: Ec2Server) -> Iterator[Mortal]:
+    with mortal(ec2_server.environment()) as found:
+        yield found
 
 
 def every_call(attempt: Callable[[int], bool], least: int) -> None:
@@ -83,52 +60,55 @@ def every_call(attempt: Callable[[int], bool], least: int) -> None:
 
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_up_killed_at_any_call_is_healed_by_sweep(
-    ec2: Ec2Server, ledger: Ledger, url: str, moment: str
+    ec2: Ec2Server, somebody: Mortal, healer: Account, url: str, moment: str
 ) -> None:
     add_foreign_things()
     ec2.behave(blind=2, slow=2)
 
     def attempt(call: int) -> bool:
-        killed = dies_at(call, MOMENTS[moment], lambda user: user.up(fleet=FLEET), url)
+        killed = somebody.dies(call, MOMENTS[moment], url, up=FLEET)
         if killed:
-            Account(ledger=ledger).ending.sweep(OWNER)
+            healer.afresh().ending.sweep(OWNER)
             assert left_of() == [], f"killed {moment} call {call}"
-            assert ledger.all_open() == ()
+            assert healer.ledger.all_open() == ()
             ec2.forget_ended()
         return killed
 
     every_call(attempt, least=11)
     assert len(left_of()) == LEFT_WHEN_UP  # sweep is given something to do, or it proves nothing
-    Account(ledger=ledger).ending.down("m", OWNER)
+    healer.afresh().ending.down("m", OWNER)
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_down_killed_at_any_call_is_healed_by_sweep(
-    ec2: Ec2Server, ledger: Ledger, url: str, moment: str
+    ec2: Ec2Server, somebody: Mortal, healer: Account, url: str, moment: str
 ) -> None:
     add_foreign_things()
     ec2.behave(slow=2)
 
     def attempt(call: int) -> bool:
-        Account(ledger=ledger).up(fleet="1xt2.micro")
-        down = dies_at(call, MOMENTS[moment], lambda user: user.ending.down("m", OWNER), url)
-        Account(ledger=ledger).ending.sweep(OWNER)
+        healer.afresh().up(fleet="1xt2.micro")
+        killed = somebody.dies(call, MOMENTS[moment], url, down="m")
+        healer.afresh().ending.sweep(OWNER)
         assert left_of() == [], f"killed {moment} call {call}"
         ec2.forget_ended()
-        return down
+        return killed
 
     every_call(attempt, least=6)
 
 
-def test_up_killed_and_the_database_lost_is_healed_when_the_lease_is_over(ec2: Ec2Server) -> None:
+def test_up_killed_and_the_database_lost_is_healed_when_the_lease_is_over(
+    ec2: Ec2Server, somebody: Mortal
+) -> None:
     add_foreign_things()
+    healer = Account()
 
     def attempt(call: int) -> bool:
-        killed = dies_at(call, MOMENTS["after"], lambda user: user.up(fleet=FLEET), None)
+        killed = somebody.dies(call, MOMENTS["after"], None, up=FLEET)
         before = left_of()
-        Account().ending.sweep(OWNER)
+        healer.afresh().ending.sweep(OWNER)
         assert left_of() == before  # the lease goes on: it may be somebody's
-        Account(ahead=timedelta(hours=2)).ending.sweep(OWNER)
+        Account(healer.provider, ahead=timedelta(hours=2)).ending.sweep(OWNER)
         assert left_of() == [], f"killed after call {call}"
         ec2.forget_ended()
         return killed
@@ -138,17 +118,16 @@ def test_up_killed_and_the_database_lost_is_healed_when_the_lease_is_over(ec2: E
 
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_up_killed_at_a_launch_goes_on_when_it_is_typed_again(
-    ec2: Ec2Server, ledger: Ledger, url: str, moment: str
+    ec2: Ec2Server, somebody: Mortal, healer: Account, url: str, moment: str
 ) -> None:
     ec2.behave(blind=2)
     event = f"{MOMENTS[moment]}.RunInstances"
 
     def attempt(call: int) -> bool:
-        killed = dies_at(call, event, lambda user: user.up(fleet=FLEET), url)
-        again = Account(ledger=ledger)
-        assert len(again.up(fleet=FLEET)) == 2
+        killed = somebody.dies(call, event, url, up=FLEET)
+        assert len(healer.afresh().up(fleet=FLEET)) == 2
         assert len(left_of()) == LEFT_WHEN_UP, f"killed {moment} launch {call}"
-        again.ending.down("m", OWNER)
+        healer.afresh().ending.down("m", OWNER)
         assert left_of() == []
         ec2.forget_ended()
         return killed
