@@ -1,4 +1,4 @@
-"""The activities of workflow.xml that are functions: tuples go in, Montage works, tuples come out."""
+"""The activities of workflow.xml that are functions: a tuple in, Montage at work, tuples out."""
 
 from __future__ import annotations
 

@@ -19,10 +19,7 @@ import numpy as np
 from astropy.io import fits
 from astropy.wcs import WCS
 from MontagePy import main as montage
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from sky import BANDS, CENTRE, SEEING, Sky
+from sky import BANDS, CENTRE, Sky
 
 HERE = Path(__file__).resolve().parent
 ARCSECOND = 1 / 3600  # degrees; one pixel
