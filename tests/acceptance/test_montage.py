@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -115,10 +116,8 @@ def test_without_correction_tiles_differ_from_the_sky_by_steps_and_with_it_they_
     mosaic: Mosaic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(mosaic.directory))
-    from observe import OVERLAP, frame
-    from sky import Sky
-
-    sky = Sky(SEED, width=PIXELS * (1 - OVERLAP) * (TILES - 1) + PIXELS)
+    telescope, whole = import_module("observe"), import_module("sky")
+    sky = whole.Sky(SEED, width=PIXELS * (1 - telescope.OVERLAP) * (TILES - 1) + PIXELS)
     for band in BANDS:
         unevenness = {}
         for version in ("raw", "corrected"):
@@ -127,7 +126,7 @@ def test_without_correction_tiles_differ_from_the_sky_by_steps_and_with_it_they_
                 image, wcs = file[0].data, WCS(file[0].header)
             y, x = np.mgrid[0 : image.shape[0] : 3, 0 : image.shape[1] : 3]
             world = wcs.wcs_pix2world(np.column_stack([x.ravel(), y.ravel()]), 0)
-            xi, eta = frame().wcs_world2pix(world, 0).T
+            xi, eta = telescope.frame().wcs_world2pix(world, 0).T
             left = image[y.ravel(), x.ravel()] - sky.glow(xi, eta, band)
             left = left[np.isfinite(left)]
             # stars are not in the model here; they are far from the quartiles
