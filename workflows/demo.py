@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +147,7 @@ def try_next(run_id: int, took_s: float) -> None:
     say(
         f"That took {took_s:.0f} s. Look at {RESULTS / 'mosaic.png'}, then try:",
         f"  . {os.path.relpath(BIN)}/activate",
-        f"  python {MONTAGE / 'observe.py'} --tiles 8     a larger sky: about 1,100 activations",
+        f"  python {MONTAGE / 'observe.py'} --tiles 8     a larger sky: 1,037 activations",
         f"  python {MONTAGE / 'observe.py'} --images DIR  your own FITS images",
         f"  scicumulus run {WORKFLOW}     again, with them",
         "  scicumulus query                             all questions that have a name",
@@ -156,8 +157,18 @@ def try_next(run_id: int, took_s: float) -> None:
     )
 
 
+def require_montage() -> None:
+    if find_spec("MontagePy") is None:
+        sys.exit(
+            "the demo needs MontagePy, which has no wheel for this Python or machine (Linux on "
+            "x86_64 with Python 3.11 to 3.13 has one); instead try: "
+            f"{BIN / 'scicumulus'} run workflows/climate/workflow.xml"
+        )
+
+
 def main() -> None:
     began = time.monotonic()
+    require_montage()
     RESULTS.mkdir(exist_ok=True)
     make_images_and_measure()
     run_id = run(learn_plan())
