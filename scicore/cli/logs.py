@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ import click
 from scicore.cli.output import database_option, json_option, print_json
 
 if TYPE_CHECKING:
-    from scicore.provenance.story import AttemptStory
+    from scicore.provenance.story import AttemptStory, Story
 
 LINES = 200
 
@@ -45,7 +45,7 @@ def command(activation: str, run: str, lines: int, database_url: str | None, as_
         story = story_of(connection, run_id, activation)
         if story.activation_id is None:
             raise no_such_activation(connection, run_id, activation)
-    logged = [_log(each, lines) for each in story.attempts]
+    logged = [_log(_with_workspace(story, each), lines) for each in story.attempts]
     if as_json:
         print_json(
             {
@@ -80,6 +80,16 @@ class Log:
     stderr: Stream
 
 
+def _with_workspace(story: Story, attempt: AttemptStory) -> AttemptStory:
+    """While a program runs, provenance does not say where; but there is a rule."""
+    if attempt.workspace or attempt.ended_at is not None:
+        return attempt
+    path = story.name.removeprefix(f"{story.activity}.")
+    retry = f"-attempt-{attempt.number}" if attempt.number > 1 else ""
+    place = Path(story.run_directory, story.activity, f"{path}{retry}")
+    return replace(attempt, workspace=str(place))
+
+
 def _log(attempt: AttemptStory, lines: int) -> Log:
     from scicore.exports.redaction import clean
 
@@ -91,8 +101,7 @@ def _streams(attempt: AttemptStory, lines: int) -> tuple[Stream, Stream]:
     from scicore.engine.streams import STDERR, STDOUT
 
     if not attempt.workspace:
-        nowhere = "no workspace" if attempt.ended_at else "known when it has ended"
-        return Stream("", nowhere), Stream(attempt.stderr_tail or "", nowhere)
+        return Stream("", "it has no workspace"), Stream(attempt.stderr_tail or "", "as recorded")
     directory = Path(attempt.workspace)
     out = _read(directory, STDOUT, lines)
     err = _read(directory, STDERR, lines)
@@ -155,7 +164,7 @@ def _print(log: Log) -> None:
     good = attempt.cause in (None, "finished")
     click.echo(click.style(title, fg=None if good else "red", bold=True))
     click.echo(f"command    {_visible(log.command) or 'known when it has ended'}")
-    click.echo(f"workspace  {attempt.workspace or 'known when it has ended'}")
+    click.echo(f"workspace  {attempt.workspace or 'none'}")
     for name, stream in (("stdout", log.stdout), ("stderr", log.stderr)):
         if not stream.text:
             click.echo(f"{name}     empty ({stream.origin})")

@@ -78,6 +78,6 @@ def _now(moment: Moment) -> dict[str, object]:
         "rates_per_s": moment.rates_per_s,
         "behind_plan_s": None
         if elapsed_s is None or not moment.going_on
-        else moment.clock.lag_s(elapsed_s, moment.ended),
+        else moment.clock.lag_s(elapsed_s, moment.done),
         "left_s": run_left_s(moment),
     }

@@ -79,6 +79,17 @@ class Moment:
             ActivationState.CANCELLED,
         )
 
+    @property
+    def done(self) -> int:
+        """How many of the plan's assignments that is worth. More activations than it foresaw
+        count for less each, or every run with a SPLIT_MAP would seem to be ahead."""
+        planned = len(self.clock.finishes_s)
+        known = sum(
+            max(each.total, self.clock.expected.get(each.activity, 0))
+            for each in self.summary.activities
+        )
+        return self.ended if known <= planned else self.ended * planned // known
+
 
 class Watch:
     """Looks at one run again and again; what cannot change is read once."""

@@ -83,6 +83,7 @@ class Story:
     run_id: int
     run_state: str
     run_started_at: datetime | None
+    run_directory: str
     dispatch: str
     plan_id: int
     algorithm: str
@@ -147,7 +148,7 @@ def story_of(connection: Connection, run_id: int, reference: str) -> Story:
         connection,
         """
         SELECT run.run_id, run.state AS run_state, run.started_at AS run_started_at,
-               run.dispatch, run.plan_id, plan.algorithm
+               run.directory AS run_directory, run.dispatch, run.plan_id, plan.algorithm
         FROM run JOIN plan USING (plan_id) WHERE run_id = :run
         """,
         run=run_id,

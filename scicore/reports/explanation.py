@@ -162,7 +162,7 @@ def _waits_its_turn(story: Story) -> Iterator[str]:
     if queue is None:
         yield "it is ready, and waits for a VM"
         return
-    told = f"it is ready, and waits for {story.vm} (its {queue.slots} slots have "
+    told = f"it is ready, and waits for {story.vm} (slots: {queue.slots}, "
     told += f"{queue.running_count} running"
     told += f": {', '.join(queue.running)})" if queue.running else ")"
     if queue.vm_state != "joined":

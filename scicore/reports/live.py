@@ -70,7 +70,7 @@ def run_left_s(moment: Moment) -> float | None:
         return None
     guesses = [left_s(moment, progress) for progress in moment.summary.activities]
     known = [guess for guess in guesses if guess is not None]
-    by_plan = moment.clock.left_s(elapsed_s, moment.ended)
+    by_plan = moment.clock.left_s(elapsed_s, moment.done)
     if by_plan is not None:
         known.append(by_plan)
     return max(known, default=None)
@@ -85,7 +85,7 @@ def clock_words(moment: Moment) -> str:
         differs_s = elapsed_s - moment.clock.makespan_s
         how = "later" if differs_s >= 0 else "earlier"
         return f"{_time(elapsed_s)}, {_time(abs(differs_s))} {how} than planned"
-    lag_s = moment.clock.lag_s(elapsed_s, moment.ended)
+    lag_s = moment.clock.lag_s(elapsed_s, moment.done)
     if not moment.clock.finishes_s or abs(lag_s) < 0.05:
         return "as planned"
     return f"{_time(abs(lag_s))} {'behind' if lag_s > 0 else 'ahead of'} the plan"
@@ -109,7 +109,7 @@ def _clock(moment: Moment, width: int) -> Text:
     """Two marks on one line: how far the plan would be, and how far the run is."""
     elapsed_s = moment.summary.makespan_s or 0.0
     clock = moment.clock
-    done_s = clock.at(moment.ended) if moment.going_on else clock.makespan_s
+    done_s = clock.at(moment.done) if moment.going_on else clock.makespan_s
     total_s = max(clock.makespan_s, elapsed_s, 0.001)
     columns = max(10, min(34, width // 3))
     real = min(columns, round(columns * elapsed_s / total_s))
