@@ -35,7 +35,7 @@ MAY_USE: dict[str, set[str]] = {
     "simulator": {"model", "execution", "kernel"},
     "engine": {"model", "algebra", "execution"},
     "provenance": {"model", "algebra", "execution.messages", "execution.causes"},
-    "reports": {"model", "algebra", "provenance"},
+    "reports": {"model", "algebra", "provenance", "exports.redaction"},
     "exports": {"model", "provenance"},
     "provisioning": {"model"},
 }

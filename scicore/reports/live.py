@@ -12,6 +12,7 @@ from rich.text import Text
 from scicore.model.activation import ActivationState as State
 from scicore.provenance.moment import Moment, VmMoment
 from scicore.provenance.reader import ActivityProgress
+from scicore.reports.figures import time_text
 
 COLOURS = {
     "finished": "green",
@@ -84,11 +85,11 @@ def clock_words(moment: Moment) -> str:
     if not moment.going_on:
         differs_s = elapsed_s - moment.clock.makespan_s
         how = "later" if differs_s >= 0 else "earlier"
-        return f"{_time(elapsed_s)}, {_time(abs(differs_s))} {how} than planned"
+        return f"{time_text(elapsed_s)}, {time_text(abs(differs_s))} {how} than planned"
     lag_s = moment.clock.lag_s(elapsed_s, moment.done)
     if not moment.clock.finishes_s or abs(lag_s) < 0.05:
         return "as planned"
-    return f"{_time(abs(lag_s))} {'behind' if lag_s > 0 else 'ahead of'} the plan"
+    return f"{time_text(abs(lag_s))} {'behind' if lag_s > 0 else 'ahead of'} the plan"
 
 
 # --- parts of the screen --------------------------------------------------------------------------
@@ -119,10 +120,12 @@ def _clock(moment: Moment, width: int) -> Text:
         both = column < real and column < done
         colour = "green" if both else "yellow" if column < real else "cyan" if column < done else ""
         line.append(_FULL if colour else _EMPTY, colour or "bright_black")
-    line.append(f"  {_time(elapsed_s)}", "bold").append(f" of {_time(clock.makespan_s)} planned")
+    line.append(f"  {time_text(elapsed_s)}", "bold").append(
+        f" of {time_text(clock.makespan_s)} planned"
+    )
     line.append(f", {clock_words(moment)}" if moment.going_on else "")
     rest_s = run_left_s(moment)
-    return line if rest_s is None else line.append(f", about {_time(rest_s)} left")
+    return line if rest_s is None else line.append(f", about {time_text(rest_s)} left")
 
 
 def _activities(moment: Moment, width: int, room: int) -> Table:
@@ -155,7 +158,7 @@ def _activities(moment: Moment, width: int, room: int) -> Table:
         if stuck:
             cells.append(_number(counts.get(State.BLOCKED, 0) + counts.get(State.CANCELLED, 0)))
         cells.append(_rate(rate))
-        cells.append("" if rest_s is None else _time(rest_s))
+        cells.append("" if rest_s is None else time_text(rest_s))
         table.add_row(*cells)
     hidden = len(moment.summary.activities) - len(shown)
     if hidden:
@@ -256,14 +259,3 @@ def _rate(rate_per_s: float | None) -> str:
     if not rate_per_s:
         return ""
     return f"{rate_per_s:.1f}/s" if rate_per_s >= 0.1 else f"{rate_per_s * 60:.1f}/min"
-
-
-def _time(seconds: float) -> str:
-    """1.2 s, 45 s, 3:07, 2:05:09."""
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
-    if seconds < 99.5:
-        return f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
