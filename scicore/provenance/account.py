@@ -63,7 +63,7 @@ class Account:
     tries: Sequence[Try]
     vms: tuple[Row, ...]  # as the query vm_utilisation
     costs: tuple[Row, ...]  # as the query cost_so_far
-    path: tuple[Row, ...]  # as the query slowest_path
+    fed_by: Mapping[str, str]  # activation → the one that gave it its last input
     failures: tuple[Row, ...]  # as the query failures; the first ones
     moved: tuple[tuple[str, int], ...]  # why activations ran elsewhere than planned, how many
     steering: tuple[Row, ...]
@@ -92,6 +92,7 @@ def _read(connection: Connection, run_id: int) -> Account:
     _, plan = load_plan(connection, summary.plan_id)
     moved = connection.execute(text(_MOVED), {"run": run_id})
     tuples = connection.execute(text(_TUPLES), {"run": run_id})
+    fed = connection.execute(text(_FED_BY), {"run": run_id})
     outputs = tuple(_outputs(connection, run_id))
     return Account(
         taken_at=facts.pop("taken_at"),
@@ -105,7 +106,7 @@ def _read(connection: Connection, run_id: int) -> Account:
         tries=[Try(*row) for row in connection.execute(text(_TRIES), {"run": run_id})],
         vms=_named(connection, "vm_utilisation", run_id),
         costs=_named(connection, "cost_so_far", run_id),
-        path=_named(connection, "slowest_path", run_id),
+        fed_by={str(row[0]): str(row[1]) for row in fed},
         failures=_named(connection, "failures", run_id)[:FAILURES],
         moved=tuple((because, int(count)) for because, count in moved),
         steering=_named(connection, "steering_log", run_id),
@@ -132,6 +133,17 @@ _TRIES = """
     JOIN activity ON activity.activity_id = activation.activity_id
     WHERE run.run_id = :run
     ORDER BY attempt.started_at, attempt.activation_id
+"""
+_FED_BY = """
+    SELECT DISTINCT ON (used.activation_id) child.name, maker.name
+    FROM used
+    JOIN tuple ON tuple.run_id = used.run_id AND tuple.tuple_id = used.tuple_id
+    JOIN activation AS maker ON maker.run_id = tuple.run_id
+                            AND maker.activation_id = tuple.generated_by
+    JOIN activation AS child ON child.run_id = used.run_id
+                            AND child.activation_id = used.activation_id
+    WHERE used.run_id = :run
+    ORDER BY used.activation_id, maker.ended_at DESC NULLS LAST, maker.activation_id
 """
 _MOVED = """
     SELECT moved_because, count(*) FROM activation

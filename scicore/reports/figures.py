@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import math
+import re
 
 _SIZES = ("B", "KB", "MB", "GB", "TB", "PB")
 
 
 def time_text(seconds: float) -> str:
-    """40 ms, 1.2 s, 45 s, 3:07, 2:05:09."""
+    """40 ms, 0.52 s, 45.1 s, 3:07, 2:05:09."""
     if seconds < 0:
         return f"−{time_text(-seconds)}"
     if 0 < seconds < 0.0995:
         return f"{seconds * 1000:.0f} ms"
-    if seconds < 9.95:
+    if 0 < seconds < 0.995:
+        return f"{seconds:.2f} s"
+    if seconds < 99.95:
         return f"{seconds:.1f} s"
-    if seconds < 99.5:
-        return f"{seconds:.0f} s"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def tick_text(seconds: float) -> str:
+    """At an axis: without digits that say nothing."""
+    return (
+        "0"
+        if seconds == 0
+        else re.sub(r"(\.\d*?)0+ s$", r"\1 s", time_text(seconds)).replace(". s", " s")
+    )
 
 
 def bytes_text(count: float) -> str:

@@ -12,7 +12,7 @@ from scicore.reports.html.svg import WIDTH, box, picture, tag, text, title
 
 BINS = 120
 LOGARITHMIC_FROM = 100.0  # largest over smallest: beyond, a linear scale shows only the largest
-_LEFT, _RIGHT, _ROW = 150.0, 70.0, 34.0
+_LEFT, _RIGHT, _ROW, _TOP = 150.0, 70.0, 34.0, 14.0
 
 
 def draw(
@@ -28,14 +28,14 @@ def draw(
     smallest = min(positive, default=largest)
     by_power = largest / smallest > LOGARITHMIC_FROM
     scale = _Scale(max(smallest, largest / 1e6), largest, by_power)
-    bottom = _ROW * len(known) + 4
-    parts: list[Markup] = []
+    bottom = _TOP + _ROW * len(known) + 4
+    parts = [text(WIDTH - _RIGHT + 8, 11, "median", "t small")]
     for at in scale.ticks():
         x = scale.x(at)
-        parts.append(tag("line", x1=x, x2=x, y1=0, y2=bottom, class_="grid"))
+        parts.append(tag("line", x1=x, x2=x, y1=_TOP, y2=bottom, class_="grid"))
         parts.append(text(x, bottom + 15, words(at), "t small", text_anchor="middle"))
     for row, (activity, ordered) in enumerate(known.items()):
-        parts += _row(activity, ordered, row * _ROW, scale, palette[activity], words)
+        parts += _row(activity, ordered, _TOP + row * _ROW, scale, palette[activity], words)
     if by_power:
         parts.append(text(0, bottom + 15, "logarithmic scale", "t small"))
     return picture(bottom + 22, label, parts)

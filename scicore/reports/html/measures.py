@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from scicore.model.activation import ActivationState as State
-from scicore.provenance.account import Account, Row, Try
+from scicore.provenance.account import Account, Try
 from scicore.reports.figures import percentile
+from scicore.reports.html.chain import Step, critical_chain
 
 STEPS_SHOWN = 40
 _FINISHED = "finished"
@@ -72,39 +73,51 @@ def activity_measures(account: Account) -> list[ActivityMeasures]:
 
 @dataclass(frozen=True, slots=True)
 class TimeSpent:
-    """Where the time of the run went: the chain of activations that made it as long as it is."""
+    """Where the time of the run went, along its critical path."""
 
     parts: tuple[tuple[str, float], ...]  # activity, or what else; seconds
-    steps: tuple[Row, ...]  # those that matter most, in the order of time
-    left_out: int
+    steps: tuple[tuple[int, Step], ...]  # those that matter most, in the order of time
+    length: int  # steps of the whole path
 
     @property
     def total_s(self) -> float:
         return sum(seconds for _, seconds in self.parts)
 
 
-WAITING, ENDING = "waiting for slots, data or another attempt", "after the last activation"
+WAITING, ENDING = "in between", "after the last activation"
 
 
 def time_spent(account: Account) -> TimeSpent | None:
-    if not account.path:
+    chain = critical_chain(account.tries, fed_by(account))
+    if not chain:
         return None
-    of_activity = {each.activation: each.activity for each in account.tries}
     spent: defaultdict[str, float] = defaultdict(float)
-    for step in account.path:
-        spent[of_activity[str(step["activation"])]] += float(step["took_s"])
+    for step in chain:
+        spent[step.attempt.activity] += step.took_s
     parts = sorted(spent.items(), key=lambda part: -part[1])
-    parts.append((WAITING, sum(max(0.0, step["waited_s"]) for step in account.path)))
+    parts.append((WAITING, sum(step.gap_s for step in chain)))
     makespan_s = account.summary.makespan_s
     if makespan_s is not None and not account.going_on:
-        parts.append((ENDING, max(0.0, makespan_s - account.path[-1]["ended_s"])))
-    longest = sorted(account.path, key=lambda step: -(step["took_s"] + max(0.0, step["waited_s"])))
-    kept = {step["step"] for step in longest[:STEPS_SHOWN]}
-    return TimeSpent(
-        tuple(part for part in parts if part[1] > 0),
-        tuple(step for step in account.path if step["step"] in kept),
-        len(account.path) - len(kept),
-    )
+        parts.append((ENDING, max(0.0, makespan_s - chain[-1].attempt.finish_s)))
+    numbered = list(enumerate(chain, start=1))
+    longest = sorted(numbered, key=lambda each: -(each[1].took_s + each[1].gap_s))
+    kept = sorted(longest[:STEPS_SHOWN], key=lambda each: each[0])
+    return TimeSpent(tuple(part for part in parts if part[1] > 0), tuple(kept), len(chain))
+
+
+def fed_by(account: Account) -> Mapping[str, str]:
+    """Of each activation the one that gave it its last input; explicit edges are the plan's."""
+    problem = account.problem
+    if problem is None or not any(each.parents_field for each in account.workflow.activities):
+        return account.fed_by
+    ends_s = {each.activation: each.finish_s for each in account.tries}
+    names = problem.activations
+    last: dict[str, str] = {}
+    for parent, child in problem.edges:
+        known = last.get(names[child])
+        if known is None or ends_s.get(names[parent], 0.0) > ends_s.get(known, 0.0):
+            last[names[child]] = names[parent]
+    return {**last, **account.fed_by}
 
 
 def explicit_edges(account: Account) -> dict[tuple[str, str], int]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from markupsafe import Markup, escape
 
-from scicore.reports.figures import ticks, time_text
+from scicore.reports.figures import tick_text, ticks
 
 WIDTH = 1000.0  # of every chart, in its own units; the page scales it
 
@@ -65,6 +65,5 @@ def time_axis(left: float, right: float, top: float, bottom: float, end_s: float
     for at_s in ticks(end_s):
         x = left + (right - left) * at_s / end_s if end_s else left
         parts.append(tag("line", x1=x, x2=x, y1=top, y2=bottom, class_="grid"))
-        label = "0" if at_s == 0 else time_text(at_s)
-        parts.append(text(x, bottom + 15, label, "t small", text_anchor="middle"))
+        parts.append(text(x, bottom + 15, tick_text(at_s), "t small", text_anchor="middle"))
     return parts
