@@ -82,5 +82,5 @@ def _error(document: Mapping[str, Any]) -> ScicumulusError:
     if document.get("problems"):
         return SpecificationError(Defect(**each) for each in document["problems"])
     if document["exit_code"] == UsageError.exit_code:
-        return UsageError(document["error"])
-    return ScicumulusError(document["error"])
+        return UsageError(document["error"], document.get("hint", ""))
+    return ScicumulusError(document["error"], document.get("hint", ""))

@@ -13,7 +13,7 @@ def time_text(seconds: float) -> str:
     if seconds < 0:
         return f"−{time_text(-seconds)}"
     if 0 < seconds < 0.0995:
-        return f"{seconds * 1000:.0f} ms"
+        return f"{seconds * 1000:.2g} ms"
     if 0 < seconds < 0.995:
         return f"{seconds:.2f} s"
     if seconds < 99.95:
