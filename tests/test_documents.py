@@ -36,13 +36,16 @@ def known_options(words: list[str]) -> set[str]:
         # a|b|c in a sentence stands for each of them
         for name in reversed(word.split("|")):
             below = command.get_command(context, name)
-            if below is None and command is not scicumulus:
-                return {"--help", "-h"}
+            if below is None and command is not scicumulus:  # `explain NAME` goes to one of them
+                return {"--help"}.union(*map(options, command.commands.values()))
             assert below is not None, f"no such verb: {name}"
         assert below is not None
         command = below
-    named = (option for each in command.params for option in (*each.opts, *each.secondary_opts))
-    return {"--help", "-h", *named}
+    return {"--help", "-h", *options(command)}
+
+
+def options(command: click.Command) -> set[str]:
+    return {name for each in command.params for name in (*each.opts, *each.secondary_opts)}
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -78,10 +81,17 @@ def anchors(document: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", each.lower()).strip().replace(" ", "-") for each in headings}
 
 
-def test_every_document_is_in_the_index() -> None:
-    index = (ROOT / "docs/README.md").read_text(encoding="utf-8")
-    pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
-    assert {page for page in pages if f"({page})" not in index} == set()
+def test_links_lead_from_the_readme_to_every_document() -> None:
+    found, new = set[Path](), {ROOT / "README.md"}
+    while new:
+        found |= new
+        new = {
+            (path.parent / link.partition("#")[0]).resolve()
+            for path in new
+            for link in LINK.findall(path.read_text(encoding="utf-8"))
+            if link.partition("#")[0].endswith(".md")
+        } - found
+    assert {path for path in DOCUMENTS if path not in found} == set()
 
 
 def test_every_verb_is_in_the_reference() -> None:
