@@ -144,15 +144,20 @@ def report(run_id: int) -> None:
 
 
 def try_next(run_id: int, took_s: float) -> None:
+    observe = f"python {MONTAGE / 'observe.py'}"
+    suggestions = (
+        (f". {os.path.relpath(BIN)}/activate", ""),
+        (f"{observe} --tiles 8", "a larger sky: 1,037 activations"),
+        (f"{observe} --images DIR", "or your own FITS images"),
+        (f"scicumulus run {WORKFLOW}", "the mosaic of it"),
+        ("scicumulus query", "all questions that have a name"),
+        (f"scicumulus export {run_id} --format ro-crate -o demo/crate.zip", "to take it along"),
+        ("docs/tutorial.md", "a workflow of your own, step by step"),
+    )
+    width = max(len(command) for command, _ in suggestions)
     say(
         f"That took {took_s:.0f} s. Look at {RESULTS / 'mosaic.png'}, then try:",
-        f"  . {os.path.relpath(BIN)}/activate",
-        f"  python {MONTAGE / 'observe.py'} --tiles 8     a larger sky: 1,037 activations",
-        f"  python {MONTAGE / 'observe.py'} --images DIR  your own FITS images",
-        f"  scicumulus run {WORKFLOW}     again, with them",
-        "  scicumulus query                             all questions that have a name",
-        f"  scicumulus export {run_id} --format ro-crate -o {RESULTS / 'crate.zip'}",
-        "  docs/tutorial.md                             a workflow of your own, step by step",
+        *(f"  {command:{width}}  {what}".rstrip() for command, what in suggestions),
         "PostgreSQL keeps running for queries; `scicumulus db stop` ends it.",
     )
 
