@@ -45,7 +45,13 @@ class Sky:
         """The brightness of everything but the stars."""
         index = BANDS.index(band)
         total = np.zeros(xi.shape)
+        west, east, south, north = xi.min(), xi.max(), eta.min(), eta.max()
         for cloud in self.clouds:
+            reach = 6 * cloud.size  # farther away it is too faint to count
+            if not (west - reach < cloud.xi < east + reach):
+                continue
+            if not (south - reach < cloud.eta < north + reach):
+                continue
             distance = (xi - cloud.xi) ** 2 + (eta - cloud.eta) ** 2
             total += cloud.glow[index] * np.exp(-distance / (2 * cloud.size**2))
         return total + self._galaxy(xi, eta, index)
