@@ -156,22 +156,24 @@ _TUPLES = """
 """
 _IS_OUTPUT = """
     tuple.run_id = :run AND tuple.generated_by IS NOT NULL
+    AND EXISTS (SELECT FROM field WHERE field.relation_id = tuple.relation_id)
     AND NOT EXISTS (SELECT FROM activity WHERE activity.input_relation_id = tuple.relation_id)
     AND NOT EXISTS (
         SELECT FROM activity_reads WHERE activity_reads.relation_id = tuple.relation_id
     )
 """
 _OUTPUT_COUNT = f"SELECT count(*) FROM tuple WHERE {_IS_OUTPUT}"
+# The last activities first: what a workflow is for is made at its end.
 _FIRST_OUTPUTS = f"""
     SELECT tuple.tuple_id, relation.name AS relation, tuple.values,
            activation.name AS generated_by
-    FROM (
-        SELECT tuple_id, relation_id, values, generated_by
-        FROM tuple WHERE {_IS_OUTPUT} ORDER BY tuple_id LIMIT :limit
-    ) AS tuple
+    FROM tuple
     JOIN relation USING (relation_id)
+    JOIN activity ON activity.output_relation_id = relation.relation_id
     JOIN activation ON activation.run_id = :run AND activation.activation_id = tuple.generated_by
-    ORDER BY tuple.tuple_id
+    WHERE {_IS_OUTPUT}
+    ORDER BY activity.position DESC, tuple.tuple_id
+    LIMIT :limit
 """
 _ANCESTORS = """
     WITH RECURSIVE lineage (tuple_id, steps) AS (

@@ -42,12 +42,13 @@ def bytes_text(count: float) -> str:
     return f"{count:.{digits}f} {_SIZES[power]}"
 
 
-def ticks(end: float, wanted: int = 8) -> list[float]:
-    """Round numbers from 0 to the end, about as many as wanted; minutes and hours are round."""
+def ticks(end: float, wanted: int = 8, *, clock: bool = True) -> list[float]:
+    """Round numbers from 0 to the end, about as many as wanted; minutes and hours are round, too,
+    where it is a clock."""
     if not end > 0:
         return [0.0]
     rough = end / wanted
-    if rough >= 20:
+    if clock and rough >= 20:
         steps = (30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
         step = float(
             next((each for each in steps if each >= rough), 86400 * math.ceil(rough / 86400))
