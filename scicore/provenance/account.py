@@ -104,8 +104,8 @@ def _read(connection: Connection, run_id: int) -> Account:
         problem=load_problem(connection, summary.plan_id, plan.fleet),
         curve=load_curve(connection, summary.plan_id),
         tries=[Try(*row) for row in connection.execute(text(_TRIES), {"run": run_id})],
-        vms=_named(connection, "vm_utilisation", run_id),
-        costs=_named(connection, "cost_so_far", run_id),
+        vms=_in_order(_named(connection, "vm_utilisation", run_id)),
+        costs=_in_order(_named(connection, "cost_so_far", run_id)),
         fed_by={str(row[0]): str(row[1]) for row in fed},
         failures=_named(connection, "failures", run_id)[:FAILURES],
         moved=tuple((because, int(count)) for because, count in moved),
@@ -219,6 +219,11 @@ def _outputs(connection: Connection, run_id: int) -> list[Output]:
         )
         for row in found
     ]
+
+
+def _in_order(vms: tuple[Row, ...]) -> tuple[Row, ...]:
+    """local-2 before local-10."""
+    return tuple(sorted(vms, key=lambda row: (row["vm_type"], len(row["vm"]), row["vm"])))
 
 
 def _named(connection: Connection, name: str, run_id: int) -> tuple[Row, ...]:
