@@ -28,7 +28,7 @@ def command(run: str, every_s: float, database_url: str | None, as_json: bool) -
 
     The exit code is the run's, as that of `scicumulus run`. Ctrl-C ends the watching, not the run.
     """
-    from scicore.cli.supervision import report
+    from scicore.cli.supervision import LOOKING_IS_CHEAP, report
     from scicore.errors import DatabaseError
     from scicore.provenance.connection import connect, reading
     from scicore.provenance.moment import Watch
@@ -43,12 +43,15 @@ def command(run: str, every_s: float, database_url: str | None, as_json: bool) -
     try:
         with Progress() as progress:
             progress.show(moment)
+            took_s = 0.0
             while moment.going_on:
-                time.sleep(every_s)
+                time.sleep(max(every_s, LOOKING_IS_CHEAP * took_s))
+                began = time.monotonic()
                 # A database that is away is waited for: the run waits for it as well.
                 with contextlib.suppress(DatabaseError), reading(engine) as connection:
                     moment = watch.look(connection)
                     progress.show(moment)
+                took_s = time.monotonic() - began
     except KeyboardInterrupt:
         say(f"\nno longer watching; run {run_id} goes on")
         return 0

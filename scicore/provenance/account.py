@@ -104,8 +104,8 @@ def _read(connection: Connection, run_id: int) -> Account:
         problem=load_problem(connection, summary.plan_id, plan.fleet),
         curve=load_curve(connection, summary.plan_id),
         tries=[Try(*row) for row in connection.execute(text(_TRIES), {"run": run_id})],
-        vms=_named(connection, "vm_utilisation", run_id),
-        costs=_named(connection, "cost_so_far", run_id),
+        vms=_in_order(_named(connection, "vm_utilisation", run_id)),
+        costs=_in_order(_named(connection, "cost_so_far", run_id)),
         fed_by={str(row[0]): str(row[1]) for row in fed},
         failures=_named(connection, "failures", run_id)[:FAILURES],
         moved=tuple((because, int(count)) for because, count in moved),
@@ -156,22 +156,24 @@ _TUPLES = """
 """
 _IS_OUTPUT = """
     tuple.run_id = :run AND tuple.generated_by IS NOT NULL
+    AND EXISTS (SELECT FROM field WHERE field.relation_id = tuple.relation_id)
     AND NOT EXISTS (SELECT FROM activity WHERE activity.input_relation_id = tuple.relation_id)
     AND NOT EXISTS (
         SELECT FROM activity_reads WHERE activity_reads.relation_id = tuple.relation_id
     )
 """
 _OUTPUT_COUNT = f"SELECT count(*) FROM tuple WHERE {_IS_OUTPUT}"
+# The last activities first: what a workflow is for is made at its end.
 _FIRST_OUTPUTS = f"""
     SELECT tuple.tuple_id, relation.name AS relation, tuple.values,
            activation.name AS generated_by
-    FROM (
-        SELECT tuple_id, relation_id, values, generated_by
-        FROM tuple WHERE {_IS_OUTPUT} ORDER BY tuple_id LIMIT :limit
-    ) AS tuple
+    FROM tuple
     JOIN relation USING (relation_id)
+    JOIN activity ON activity.output_relation_id = relation.relation_id
     JOIN activation ON activation.run_id = :run AND activation.activation_id = tuple.generated_by
-    ORDER BY tuple.tuple_id
+    WHERE {_IS_OUTPUT}
+    ORDER BY activity.position DESC, tuple.tuple_id
+    LIMIT :limit
 """
 _ANCESTORS = """
     WITH RECURSIVE lineage (tuple_id, steps) AS (
@@ -217,6 +219,11 @@ def _outputs(connection: Connection, run_id: int) -> list[Output]:
         )
         for row in found
     ]
+
+
+def _in_order(vms: tuple[Row, ...]) -> tuple[Row, ...]:
+    """local-2 before local-10."""
+    return tuple(sorted(vms, key=lambda row: (row["vm_type"], len(row["vm"]), row["vm"])))
 
 
 def _named(connection: Connection, name: str, run_id: int) -> tuple[Row, ...]:

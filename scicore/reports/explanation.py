@@ -72,8 +72,11 @@ def _time(story: Story) -> Iterator[str]:
     begin = story.run_started_at
     if begin is None or story.created_at is None:
         return
-    ready_s = _since(begin, story.created_at)
     parent = _last_of(story.parents)
+    ready_at = story.created_at  # explicit edges: it is there before its parents have ended
+    if parent is not None and parent.ended_at is not None:
+        ready_at = max(ready_at, parent.ended_at)
+    ready_s = _since(begin, ready_at)
     feeds = f", when {parent.name} {parent.state}" if parent is not None else ""
     if story.state not in ("locked", "blocked"):
         yield f"it was ready at {ready_s:.2f} s{feeds}"
@@ -84,7 +87,7 @@ def _time(story: Story) -> Iterator[str]:
         waited_s = _since(begin, first.started_at) - ready_s
         queue = story.queue
         if waited_s > AT_ONCE_S and queue is not None and queue.freed_by and queue.freed_at:
-            if queue.freed_at > story.created_at and len(story.attempts) == 1:
+            if queue.freed_at > ready_at and len(story.attempts) == 1:
                 yield (
                     f"it waited {waited_s:.2f} s for a slot of {first.vm}: one got free when "
                     f"{queue.freed_by} ended at {_since(begin, queue.freed_at):.2f} s"

@@ -23,13 +23,13 @@ def time_text(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def tick_text(seconds: float) -> str:
-    """At an axis: without digits that say nothing."""
-    return (
-        "0"
-        if seconds == 0
-        else re.sub(r"(\.\d*?)0+ s$", r"\1 s", time_text(seconds)).replace(". s", " s")
-    )
+def tick_text(seconds: float, end_s: float = 0.0) -> str:
+    """At an axis that ends there: without digits that say nothing, and all in one way."""
+    if seconds == 0:
+        return "0"
+    if end_s >= 100 and seconds < 3600:
+        return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
+    return re.sub(r"\.?0+ s$", " s", text) if "." in (text := time_text(seconds)) else text
 
 
 def bytes_text(count: float) -> str:
@@ -42,12 +42,13 @@ def bytes_text(count: float) -> str:
     return f"{count:.{digits}f} {_SIZES[power]}"
 
 
-def ticks(end: float, wanted: int = 8) -> list[float]:
-    """Round numbers from 0 to the end, about as many as wanted; minutes and hours are round."""
+def ticks(end: float, wanted: int = 8, *, clock: bool = True) -> list[float]:
+    """Round numbers from 0 to the end, about as many as wanted; minutes and hours are round, too,
+    where it is a clock."""
     if not end > 0:
         return [0.0]
     rough = end / wanted
-    if rough >= 20:
+    if clock and rough >= 20:
         steps = (30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
         step = float(
             next((each for each in steps if each >= rough), 86400 * math.ceil(rough / 86400))

@@ -59,9 +59,8 @@ def expected(moment: Moment, progress: ActivityProgress) -> int:
 def left_s(moment: Moment, progress: ActivityProgress) -> float | None:
     """Until an activity is done, at its rate of the last seconds."""
     rate = moment.rates_per_s.get(progress.activity)
-    if not moment.going_on or not rate:
-        return None
-    return (expected(moment, progress) - ended(progress)) / rate
+    rest = expected(moment, progress) - ended(progress)
+    return rest / rate if moment.going_on and rate and rest else None
 
 
 def run_left_s(moment: Moment) -> float | None:
@@ -112,7 +111,7 @@ def _clock(moment: Moment, width: int) -> Text:
     clock = moment.clock
     done_s = clock.at(moment.done) if moment.going_on else clock.makespan_s
     total_s = max(clock.makespan_s, elapsed_s, 0.001)
-    columns = max(10, min(34, width // 3))
+    columns = max(10, min(28, width // 4))
     real = min(columns, round(columns * elapsed_s / total_s))
     done = min(columns, round(columns * done_s / total_s))
     line = Text("clock ", no_wrap=True, overflow="ellipsis")
@@ -144,8 +143,8 @@ def _activities(moment: Moment, width: int, room: int) -> Table:
     for progress in shown:
         counts = progress.counts
         total = expected(moment, progress)
-        rate = moment.rates_per_s.get(progress.activity) if moment.going_on else None
         rest_s = left_s(moment, progress)
+        rate = None if rest_s is None else moment.rates_per_s[progress.activity]
         failed = counts.get(State.FAILED, 0)
         cells: list[Text | str] = [
             Text(progress.activity),

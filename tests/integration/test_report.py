@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import lxml.html
 import pytest
@@ -148,7 +149,7 @@ def test_a_hundred_thousand_activations_give_a_report_that_a_browser_opens(
         )
     html = render(read_account(engine, "1"))
     assert len(html) < 1_000_000
-    root = lxml.html.document_fromstring(html)
+    root: Any = lxml.html.document_fromstring(html)
     [count] = root.xpath("//tr[@data-activity='measure']/td[@data-column='finished']")
     assert count.text_content() == str(MANY)
     assert "shorter steps are left out" in words(root, "time")

@@ -13,7 +13,7 @@ from scicore.reports.dag_layout import Edge, Graph, Node, Route, Spot, lay_out
 from scicore.reports.html.svg import join, number, picture, tag, text, title
 
 _BOX, _NOTE, _LAYER, _GAP, _MARGIN = 46.0, 36.0, 46.0, 26.0, 4.0
-_LETTER, _SMALL = 8.0, 6.4  # widths of letters
+_LETTER, _SMALL = 8.6, 6.6  # widths of letters
 
 
 def graph_of(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from markupsafe import Markup
 
-from scicore.reports.figures import percentile, ticks
+from scicore.reports.figures import percentile, ticks, time_text
 from scicore.reports.html.svg import WIDTH, box, picture, tag, text, title
 
 BINS = 120
@@ -27,7 +27,7 @@ def draw(
     positive = [value for each in known.values() for value in each[:1] if value > 0]
     smallest = min(positive, default=largest)
     by_power = largest / smallest > LOGARITHMIC_FROM
-    scale = _Scale(max(smallest, largest / 1e6), largest, by_power)
+    scale = _Scale(max(smallest, largest / 1e6), largest, by_power, words is time_text)
     bottom = _TOP + _ROW * len(known) + 4
     parts = [text(WIDTH - _RIGHT + 8, 11, "median", "t small")]
     for at in scale.ticks():
@@ -42,8 +42,9 @@ def draw(
 
 
 class _Scale:
-    def __init__(self, smallest: float, largest: float, by_power: bool) -> None:
+    def __init__(self, smallest: float, largest: float, by_power: bool, clock: bool) -> None:
         self.smallest, self.largest, self.by_power = smallest, largest, by_power
+        self.clock = clock
 
     def share(self, value: float) -> float:
         if not self.by_power:
@@ -56,7 +57,7 @@ class _Scale:
 
     def ticks(self) -> list[float]:
         if not self.by_power:
-            return ticks(self.largest)
+            return ticks(self.largest, clock=self.clock)
         first = math.ceil(math.log10(self.smallest))
         return [10.0**power for power in range(first, math.floor(math.log10(self.largest)) + 1)]
 

@@ -90,7 +90,10 @@ def _charts(
     runtimes = {each.activity: each.runtimes_s for each in measures}
     memory = {each.activity: each.memory_bytes for each in measures}
     counts = {each.activity: f"× {each.total}" for each in measures if each.total}
-    counts |= {name: f"{count} tuples" for name, count in account.tuples.items()}
+    counts |= {
+        name: "1 tuple" if count == 1 else f"{count} tuples"
+        for name, count in account.tuples.items()
+    }
     failed = {each.activity: each.count("failed") for each in measures}
     charts = {
         "gantt": gantt.draw(plan, actual, slots, palette, (account.plan.makespan_s, makespan_s)),

@@ -65,5 +65,7 @@ def time_axis(left: float, right: float, top: float, bottom: float, end_s: float
     for at_s in ticks(end_s):
         x = left + (right - left) * at_s / end_s if end_s else left
         parts.append(tag("line", x1=x, x2=x, y1=top, y2=bottom, class_="grid"))
-        parts.append(text(x, bottom + 15, tick_text(at_s), "t small", text_anchor="middle"))
+        anchor = "middle" if x <= right - 16 else "end"
+        label = tick_text(at_s, end_s)
+        parts.append(text(min(x, WIDTH - 1), bottom + 15, label, "t small", text_anchor=anchor))
     return parts

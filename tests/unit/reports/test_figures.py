@@ -37,3 +37,8 @@ def test_a_percentile_lies_between_values() -> None:
     assert percentile([1.0, 2.0, 4.0], 0.5) == 2.0
     assert percentile([1.0, 2.0], 0.5) == 1.5
     assert percentile([3.0], 0.95) == 3.0
+
+
+def test_what_is_no_clock_has_decimal_ticks() -> None:
+    assert ticks(19_800_000, clock=False)[:3] == [0, 5e6, 1e7]
+    assert ticks(400)[:3] == [0, 60, 120]
