@@ -202,6 +202,7 @@ def test_ones_own_images_make_a_mosaic_whatever_their_projection(
     sky = mosaic.directory / "input" / f"sky-{TILES}-{PIXELS}-{SEED}"
     for number in (1, 2, 4, 5):
         with fits.open(sky / f"red/{number:04}.fits") as file:
+            file[0].header["FILTER"] = "r/SDSS 2"
             if number == 5:  # mProjectPP does not know this one
                 file[0].header["CTYPE1"], file[0].header["CTYPE2"] = "RA---CAR", "DEC--CAR"
             file.writeto(own / f"night {number}.fits")

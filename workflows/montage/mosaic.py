@@ -1,11 +1,14 @@
-"""The activities of workflow.xml that are functions: a tuple in, Montage at work, tuples out."""
+"""The activities of workflow.xml that are functions: a tuple in, Montage at work, tuples out.
+
+Every activity has processes of its own, so astropy is imported only where it is needed: it takes
+half a second.
+"""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
-import numpy as np
-from astropy.io import fits
 from programs import FIT, montaged
 
 Tuple = dict[str, str]
@@ -15,10 +18,11 @@ FEWEST_PIXELS = 50  # in common, for a plane to mean something
 
 def project(image: Tuple) -> dict[str, object]:
     """mProjectPP, or the general and slow mProject: the image on the grid of the mosaic."""
+    from astropy.io import fits
+
     projection = fits.getheader(image["IMAGE"])["CTYPE1"][-3:]
     program = "mProjectPP" if projection in TANGENT else "mProject"
-    name = f"{image['BAND']}-{image['NUMBER']}"
-    projected, area = Path(f"{name}.fits"), Path(f"{name}_area.fits")
+    projected, area = Path("projected.fits"), Path("projected_area.fits")
     montaged(program, image["IMAGE"], str(projected), image["TEMPLATE"])
     header = fits.getheader(projected)
     return {
@@ -41,7 +45,7 @@ def difference(pair: Tuple) -> dict[str, object] | None:
             return None
         raise
     fit = [plane[name] for name in FIT]
-    if plane["npixel"] < FEWEST_PIXELS or not np.isfinite(fit).all():
+    if plane["npixel"] < FEWEST_PIXELS or not all(map(math.isfinite, fit)):
         return None
     summary = {name.upper(): plane[name] for name in ("a", "b", "c", "npixel", "rms")}
     return {**summary, "FIT": " ".join(f"{value:.9g}" for value in fit)}
@@ -57,14 +61,16 @@ def model(band: Tuple) -> list[dict[str, object]]:
 
 def correct(image: Tuple) -> dict[str, object]:
     """mBackground: take the image's plane away."""
-    name = f"{image['BAND']}-{image['NUMBER']}"
     plane = (float(image[letter]) for letter in "ABC")
-    montaged("mBackground", image["PROJECTED"], f"{name}.fits", *plane)
-    return {"CORRECTED": Path(f"{name}.fits"), "AREA": Path(f"{name}_area.fits")}
+    montaged("mBackground", image["PROJECTED"], "corrected.fits", *plane)
+    return {"CORRECTED": Path("corrected.fits"), "AREA": Path("corrected_area.fits")}
 
 
 def shrink(mosaic: Tuple) -> dict[str, object]:
     """mShrink: small enough for a picture. SPREAD is how uneven the dark parts of the sky are."""
+    import numpy as np
+    from astropy.io import fits
+
     montaged("mShrink", mosaic["MOSAIC"], "small.fits", float(mosaic["FACTOR"]))
     pixels = fits.getdata("small.fits").ravel()
     pixels = pixels[np.isfinite(pixels)]
