@@ -22,6 +22,7 @@ from astropy.wcs import WCS
 from numpy.typing import NDArray
 
 from tests.acceptance.console import Console
+from tests.acceptance.readme import answers
 
 pytest.importorskip("MontagePy", reason="no wheel for this Python or machine")
 
@@ -192,6 +193,14 @@ def test_provenance_leads_from_the_picture_to_every_image_of_the_sky(
     )
     images = {row["values"]["IMAGE"] for row in lineage if row["relation"] == "images"}
     assert len(images) == len(BANDS) * TILES**2
+
+
+def test_the_questions_of_the_readme_have_answers(module_console: Console, mosaic: Mosaic) -> None:
+    spreads, levels, pictures = answers(module_console, "montage", mosaic.run["run_id"])
+    spread = {(row["band"], row["version"]): float(str(row["spread"])) for row in spreads}
+    assert all(spread[band, "corrected"] < spread[band, "raw"] / 3 for band in BANDS), spread
+    assert len(levels) == 5
+    assert {row["version"] for row in pictures} == {"corrected", "raw"}
 
 
 def test_ones_own_images_make_a_mosaic_whatever_their_projection(

@@ -12,6 +12,7 @@ import matplotlib.image
 import pytest
 
 from tests.acceptance.console import Console
+from tests.acceptance.readme import answers
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = ROOT / "workflows/phylogeny"
@@ -121,3 +122,9 @@ def test_a_query_over_the_relations_says_which_setting_was_best(
     assert picture["title"] == "kimura distances, nj, gap 8"
     image = matplotlib.image.imread(picture["picture"])
     assert (image[..., :3].mean(axis=2) < 0.2).sum() > 1000, "lines and names were drawn"
+
+
+def test_the_questions_of_the_readme_have_answers(module_console: Console, run: Any) -> None:
+    settings, gaps = answers(module_console, "phylogeny", run["run_id"])
+    assert (settings[0]["method"], settings[0]["model"]) == ("nj", "kimura")
+    assert [row["gap"] for row in sorted(gaps, key=lambda row: str(row["gap"]))] == [2, 8]
