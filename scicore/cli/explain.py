@@ -109,7 +109,7 @@ def because(choice: Choice) -> str:
 
 def _what_differs(chosen: Option, best: Option) -> str:
     reasons = []
-    if best.runtime_s > chosen.runtime_s:
+    if best.runtime_s >= chosen.runtime_s + 0.01:
         reasons.append(f"takes {best.runtime_s:.2f} s instead of {chosen.runtime_s:.2f} s")
     if best.ready_s >= chosen.ready_s + 0.01:
         reasons.append(f"its data arrive {best.ready_s - chosen.ready_s:.2f} s later")

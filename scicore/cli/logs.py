@@ -36,15 +36,19 @@ def command(activation: str, run: str, lines: int, database_url: str | None, as_
     Streams are read from the workspace. Where that is gone, or on another host, the last lines of
     stderr that were recorded stand in.
     """
+    from scicore.errors import UsageError
     from scicore.provenance.connection import connect, reading
     from scicore.provenance.reader import resolve_run
-    from scicore.provenance.story import no_such_activation, story_of
+    from scicore.provenance.story import story_of
 
     with reading(connect(database_url).engine) as connection:
         run_id = resolve_run(connection, run)
         story = story_of(connection, run_id, activation)
         if story.activation_id is None:
-            raise no_such_activation(connection, run_id, activation)
+            raise UsageError(
+                f"{activation} does not exist yet in run {run_id}",
+                f"why: scicumulus explain {activation} --run {run_id}",
+            )
     logged = [_log(_with_workspace(story, each), lines) for each in story.attempts]
     if as_json:
         print_json(

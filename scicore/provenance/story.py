@@ -8,16 +8,20 @@ from datetime import datetime
 from difflib import get_close_matches
 from typing import Any
 
-import msgspec
 from sqlalchemy import Connection, text
 
 from scicore.errors import UsageError
-from scicore.model.cloud import Fleet
 from scicore.provenance.hold import is_held
-from scicore.provenance.plans import load_problem
+from scicore.provenance.relatives import (
+    BY_NUMBER,
+    CHILDREN,
+    PARENTS,
+    Relative,
+    planned_parents,
+    relatives,
+)
 
 SHOWN = 5  # of those that it waits behind
-MOST_RELATIVES = 1000  # a REDUCE may have a hundred thousand
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +44,6 @@ class AttemptStory:
     @property
     def took_s(self) -> float | None:
         return None if self.ended_at is None else (self.ended_at - self.started_at).total_seconds()
-
-
-@dataclass(frozen=True, slots=True)
-class Relative:
-    """An activation that it depends on, or that depends on it."""
-
-    activation_id: int
-    name: str
-    state: str
-    ended_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +184,8 @@ def story_of(connection: Connection, run_id: int, reference: str) -> Story:
     )
     assert own is not None
     culprit = own.pop("blocked_by")
-    blamed = _relatives(connection, _BY_NUMBER, run=run_id, id=culprit) if culprit else ()
-    parents = _relatives(connection, _PARENTS, run=run_id, id=number)
+    blamed = relatives(connection, BY_NUMBER, run=run_id, id=culprit) if culprit else ()
+    parents = relatives(connection, PARENTS, run=run_id, id=number)
     if not parents and own["state"] != "blocked":  # explicit edges, as in traces
         parents = planned_parents(connection, run_id, head["plan_id"], own["name"])
     attempts = tuple(_attempts(connection, run_id, number))
@@ -201,33 +195,10 @@ def story_of(connection: Connection, run_id: int, reference: str) -> Story:
         foreseen=_foreseen(connection, head["plan_id"], own["name"]),
         blocked_by=blamed[0] if blamed else None,
         parents=parents,
-        children=_relatives(connection, _CHILDREN, run=run_id, id=number),
+        children=relatives(connection, CHILDREN, run=run_id, id=number),
         attempts=attempts,
         queue=_queue(connection, run_id, number, attempts[-1] if attempts else None),
         attended=is_held(connection, run_id),
-    )
-
-
-def planned_parents(
-    connection: Connection, run_id: int, plan_id: int, name: str
-) -> tuple[Relative, ...]:
-    """Whom the plan expects it to wait for; `expected` is what does not exist yet."""
-    fleet = connection.execute(
-        text("SELECT fleet, fleet_vms FROM plan WHERE plan_id = :plan"), {"plan": plan_id}
-    ).one()
-    problem = load_problem(
-        connection, plan_id, msgspec.convert({"text": fleet[0], "vms": fleet[1]}, Fleet)
-    )
-    if problem is None or name not in problem.activations:
-        return ()
-    own = problem.activations.index(name)
-    names = [problem.activations[parent] for parent, child in problem.edges if child == own]
-    known = {
-        each.name: each
-        for each in _relatives(connection, _BY_NAMES, run=run_id, names=names[:MOST_RELATIVES])
-    }
-    return tuple(
-        known.get(each, Relative(0, each, "expected", None)) for each in names[:MOST_RELATIVES]
     )
 
 
@@ -265,35 +236,6 @@ def _queue(
         return None
     running = found.pop("running") or []
     return Queue(**found, running=tuple(running[:SHOWN]), running_count=len(running))
-
-
-_RELATIVE = "activation.activation_id, activation.name, activation.state, activation.ended_at"
-_BY_NUMBER = f"SELECT {_RELATIVE} FROM activation WHERE run_id = :run AND activation_id = :id"
-_BY_NAMES = f"SELECT {_RELATIVE} FROM activation WHERE run_id = :run AND name = ANY(:names)"
-_PARENTS = f"""
-    SELECT DISTINCT {_RELATIVE}
-    FROM used
-    JOIN tuple USING (run_id, tuple_id)
-    JOIN activation ON activation.run_id = tuple.run_id
-                   AND activation.activation_id = tuple.generated_by
-    WHERE used.run_id = :run AND used.activation_id = :id
-    ORDER BY activation.ended_at DESC NULLS FIRST, activation.activation_id
-    LIMIT {MOST_RELATIVES}
-"""
-_CHILDREN = f"""
-    SELECT DISTINCT {_RELATIVE}
-    FROM tuple
-    JOIN used USING (run_id, tuple_id)
-    JOIN activation ON activation.run_id = used.run_id
-                   AND activation.activation_id = used.activation_id
-    WHERE tuple.run_id = :run AND tuple.generated_by = :id
-    ORDER BY activation.activation_id
-    LIMIT {MOST_RELATIVES}
-"""
-
-
-def _relatives(connection: Connection, sql: str, **values: object) -> tuple[Relative, ...]:
-    return tuple(Relative(*row) for row in connection.execute(text(sql), values))
 
 
 def _foreseen(connection: Connection, plan_id: int, name: str) -> Foreseen | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from scicore.provenance.story import AttemptStory, Relative, Story
+from scicore.provenance.relatives import Relative
+from scicore.provenance.story import AttemptStory, Story
 
 NAMED = 4  # of many activations that it waits for
 AT_ONCE_S = 0.05
@@ -141,7 +142,8 @@ def _now(story: Story) -> Iterator[str]:
             if story.run_state in ("stopped", "interrupted"):
                 yield f"go on with: scicumulus resume {story.run_id}"
         case "locked" | "expected":
-            yield _waits_for(story)
+            if story.parents or story.run_state != "prepared":
+                yield _waits_for(story)
             yield from _run_stands_still(story)
         case "ready":
             yield from _waits_its_turn(story)
@@ -172,7 +174,8 @@ def _waits_its_turn(story: Story) -> Iterator[str]:
         told += f"; that VM is {queue.vm_state}"
     yield told
     if queue.ahead:
-        yield f"{queue.ahead} ready activation{'s' if queue.ahead > 1 else ''} go before it there"
+        many = "activations go" if queue.ahead > 1 else "activation goes"
+        yield f"{queue.ahead} ready {many} before it there"
     if story.dispatch == "strict" and queue.running_count < queue.slots and not queue.ahead:
         yield "dispatch is strict: the VM waits for what the plan has before it"
 

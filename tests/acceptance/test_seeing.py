@@ -267,3 +267,9 @@ def test_a_report_replaces_reports_alone(seen: Seen) -> None:
     assert said.code == 2
     assert "is no report" in said.err
     assert file.read_text(encoding="utf-8") == "mine"
+
+
+def test_a_page_that_complains_would_be_noticed(tmp_path: Path) -> None:
+    page = tmp_path / "bad.html"
+    page.write_text("<script>console.error('ouch')</script>", encoding="utf-8")
+    assert any("ouch" in line for line in look_at(page).console)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -39,7 +39,7 @@ def graph_of(
     return Graph(workflow.tag, tuple(nodes), tuple(flows))
 
 
-def draw(graph: Graph, palette: Mapping[str, str], failed: Mapping[str, int]) -> Markup:
+def draw(graph: Graph, palette: Mapping[str, str], failed: Collection[str]) -> Markup:
     layout = lay_out(graph, _width, _GAP)
     middles, y = [], _MARGIN
     for layer in layout.layers:
@@ -70,9 +70,7 @@ def _height(spot: Spot) -> float:
     return _NOTE if spot.node is not None and spot.node.kind == "dataset" else _BOX
 
 
-def _node(
-    spot: Spot, middle: float, palette: Mapping[str, str], failed: Mapping[str, int]
-) -> Markup:
+def _node(spot: Spot, middle: float, palette: Mapping[str, str], failed: Collection[str]) -> Markup:
     assert spot.node is not None
     node, height = spot.node, _height(spot)
     left, top = _MARGIN + spot.x - spot.width / 2, middle - height / 2
@@ -86,9 +84,8 @@ def _node(
     centre = {"text_anchor": "middle"}
     x = left + spot.width / 2
     parts.append(text(x, middle - 3, node.title, "t strong", **centre))
-    bad = failed.get(node.id, 0)
-    below = _subtitle(node) + (f", {bad} failed" if bad else "")
-    parts.append(text(x, middle + 13, below, "t small bad" if bad else "t small", **centre))
+    kind = "t small bad" if node.id in failed else "t small"
+    parts.append(text(x, middle + 13, _subtitle(node), kind, **centre))
     return tag("g", join(parts))
 
 

@@ -89,12 +89,18 @@ def _charts(
     makespan_s = summary.makespan_s or 0.0
     runtimes = {each.activity: each.runtimes_s for each in measures}
     memory = {each.activity: each.memory_bytes for each in measures}
-    counts = {each.activity: f"× {each.total}" for each in measures if each.total}
+    failed = {
+        each.activity: f", {bad} failed" for each in measures if (bad := each.count("failed"))
+    }
+    counts = {
+        each.activity: f"× {each.total}{failed.get(each.activity, '')}"
+        for each in measures
+        if each.total
+    }
     counts |= {
         name: "1 tuple" if count == 1 else f"{count} tuples"
         for name, count in account.tuples.items()
     }
-    failed = {each.activity: each.count("failed") for each in measures}
     charts = {
         "gantt": gantt.draw(plan, actual, slots, palette, (account.plan.makespan_s, makespan_s)),
         "legend": gantt.legend(palette, lost=any(not each.bar.finished for each in actual)),

@@ -69,12 +69,13 @@ def test_a_distribution_counts_every_value_and_marks_the_median() -> None:
 
 
 def test_the_workflow_shows_who_failed() -> None:
-    graph = Graph("w", (Node("fit", "fit", "MAP", "× 3"), Node(EVIL, EVIL, "MAP")),
+    graph = Graph("w", (Node("fit", "fit", "MAP", "× 3, 2 failed"), Node(EVIL, EVIL, "MAP")),
                   (Edge("fit", EVIL),))  # fmt: skip
-    chart = dag.draw(graph, PALETTE, {"fit": 2})
+    chart = dag.draw(graph, PALETTE, {"fit"})
     words = "".join(str(each) for each in parsed(chart).itertext())
     assert "MAP  × 3, 2 failed" in words
     assert EVIL in words
+    assert str(chart).count("small bad") == 1
 
 
 def test_a_learning_curve_falls_to_its_best() -> None:
