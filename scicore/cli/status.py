@@ -28,7 +28,8 @@ def command(run: str | None, database_url: str | None, as_json: bool) -> None:
         if run is not None:
             moment = Watch(resolve_run(connection, run)).look(connection)
             if as_json:
-                print_json({**as_document(moment.summary), **_now(moment)})
+                now = _now(moment) if moment.going_on else {}
+                print_json({**as_document(moment.summary), **now})
             elif moment.going_on:
                 from scicore.reports.terminal import print_moment
 
@@ -65,7 +66,7 @@ def command(run: str | None, database_url: str | None, as_json: bool) -> None:
 
 
 def _now(moment: Moment) -> dict[str, object]:
-    """What `status --json` says beyond `run --json`: VMs, rates, the plan's clock."""
+    """What `status --json` says beyond `run --json` while the run goes on."""
     from scicore.reports.live import run_left_s
 
     elapsed_s = moment.summary.makespan_s
@@ -76,8 +77,6 @@ def _now(moment: Moment) -> dict[str, object]:
             for vm in moment.vms
         ],
         "rates_per_s": moment.rates_per_s,
-        "behind_plan_s": None
-        if elapsed_s is None or not moment.going_on
-        else moment.clock.lag_s(elapsed_s, moment.done),
+        "behind_plan_s": None if elapsed_s is None else moment.clock.lag_s(elapsed_s, moment.done),
         "left_s": run_left_s(moment),
     }

@@ -110,6 +110,7 @@ def print_summary(summary: RunSummary) -> None:
     failed = summary.count(State.FAILED)
     question = "failures" if failed else "outputs"
     console.print(f"next: scicumulus query {question} --run {summary.run_id}", markup=False)
+    console.print(f"      scicumulus report {summary.run_id} -o report.html", markup=False)
 
 
 def _activities(summary: RunSummary) -> Table:
