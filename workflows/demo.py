@@ -78,7 +78,7 @@ def learn_plan() -> int:
     )
     algorithms = ("--algorithms", "fcfs,heft,reassign-plus", "--budget", "5s")
     scicumulus("compare", WORKFLOW, "--fleet", FLEET, *algorithms)
-    say("   The same mosaic on four VMs of a cloud, of two kinds, where plans matter more:")
+    say("   The same mosaic on four VMs of a cloud, of two kinds:")
     scicumulus("compare", WORKFLOW, "--fleet", CLOUD, *algorithms)
     words = ("plan", WORKFLOW, "--fleet", FLEET, "--algorithm", "reassign-plus", "--budget", "5s")
     print(f"\n$ scicumulus {typed(*words)}")
