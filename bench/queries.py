@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import statistics
 import sys
@@ -246,6 +247,7 @@ def measure(activations: int, repeats: int) -> dict[str, object]:
         run_id = fill(engine, activations)
         fill_s = time.perf_counter() - started
         queries = time_queries(engine, run_id, repeats)
+        load = os.getloadavg()[0]
         into_full = {
             "split_tuples_per_s": tuples_per_s(engine, split(100_000)),
             "map_tuples_per_s": tuples_per_s(engine, lives(16_000)),
@@ -255,6 +257,7 @@ def measure(activations: int, repeats: int) -> dict[str, object]:
         "activations": activations,
         "repeats": repeats,
         "fill_s": fill_s,
+        "load": load,  # of the machine while the queries ran; above its cores, times grow with it
         "queries": queries,
         "slowest_s": slowest,
         "recorder_empty_database": into_empty,
@@ -279,6 +282,7 @@ def main() -> None:
 
 def show(result: dict[str, Any]) -> None:
     print(f"{result['activations']:,} activations, made in {result['fill_s']:.0f} s")
+    print(f"load of the machine in the last minute: {result['load']:.1f}")
     for query in result["queries"]:
         late = "  over a second" if query["seconds"] >= LIMIT_S else ""
         print(f"  {query['query']:<24} {query['seconds']:7.3f} s {query['rows']:>7} rows{late}")
