@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 EXIT_CODES = {"finished": 0, "failed": 1, "stopped": 4}  # any other state: 3, infrastructure
 POLL_S = 0.2  # between two looks at the provenance, for the progress
+LOOKING_IS_CHEAP = 9  # of ten seconds, at most one is spent on looking
 IN_VAIN = 3  # jobs in a row that died without having recorded anything
 GOING_ON = ("prepared", "running", "paused")
 # Exit codes of a job whose master has said what is wrong. 0 says nothing: so ends a run that is
@@ -79,14 +80,24 @@ def _see_through(
     from scicore.engine.launch import mpirun_command, supervise
     from scicore.errors import DatabaseError
     from scicore.model.activation import RunState
+    from scicore.provenance.moment import Watch
     from scicore.provenance.store import close_run
     from scicore.reports.terminal import Progress
 
+    watch, look_at = Watch(run_id), 0.0
+
     def show() -> None:
+        nonlocal look_at
+        began = time.monotonic()
+        if began < look_at:
+            return
         try:
-            progress.show(_read(database, run_id))
+            with database.engine.connect() as connection:
+                progress.show(watch.look(connection))
         except DatabaseError:  # the master notices, too, and decides
             _revive(database)
+        now = time.monotonic()
+        look_at = now + LOOKING_IS_CHEAP * (now - began)
 
     in_vain, recorded = 0, -1
     with Progress() as progress:
@@ -113,7 +124,8 @@ def _see_through(
                 f"the MPI job ended (exit code {outcome.exit_code}) before the run did; it is "
                 "started again, programs go on meanwhile"
             )
-        progress.show(summary)
+        look_at = 0.0
+        show()
     if summary.state is RunState.INTERRUPTED:
         say(
             f"error: the MPI job ended (exit code {outcome.exit_code}) before run {run_id} did\n"
