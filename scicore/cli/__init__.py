@@ -57,7 +57,7 @@ class _Verbs(click.Group):
 @click.group(
     cls=_Verbs,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Start with: scicumulus run workflows/climate/workflow.xml",
+    epilog="Start with: scicumulus run workflows/sweep/workflow.xml",
 )
 @click.version_option(scicore.__version__, prog_name="scicumulus")
 def scicumulus() -> None:

@@ -53,6 +53,7 @@ def mpirun_command(slaves: int, *program: str, quiet: bool = False) -> list[str]
     return [
         str(mpirun()),
         *("--mca", "pml", "ob1", "--mca", "btl", "self,sm"),
+        *("--mca", "mpi_yield_when_idle", "0"),  # ranks sleep between their looks as it is
         *("--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"),
         *quietly,
         *("-n", str(slaves + 1)),
