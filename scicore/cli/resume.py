@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -18,15 +19,23 @@ LOOK_S = 0.5
 
 @click.command(epilog="Example: scicumulus resume last")
 @click.argument("run")
+@click.option(
+    "--hostfile",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Hosts to go on with: some may be gone, others new; default: as it was started.",
+)
 @database_option
 @json_option
-def command(run: str, database_url: str | None, as_json: bool) -> int:
+def command(run: str, hostfile: Path | None, database_url: str | None, as_json: bool) -> int:
     """Let RUN (a number, or `last`) go on: one that is paused, or one that was stopped,
     interrupted or left alone by a crash. What has finished is not run again; programs that are
     still running are watched again.
     """
+    from scicore.cli.hosts import hosts_of_run
+    from scicore.cli.preparation import catalog_of, require_local
     from scicore.cli.steering import steer
-    from scicore.cli.supervision import report, see_through
+    from scicore.cli.supervision import Job, report, see_through
     from scicore.errors import UsageError
     from scicore.model.activation import RunState
     from scicore.provenance.connection import connect
@@ -50,13 +59,17 @@ def command(run: str, database_url: str | None, as_json: bool) -> int:
     if held:
         say(f"run {run_id} has a master that is at work; waiting for it")
         _wait_for_master(database, run_id)
-    slaves = len(stored.plan.fleet.vms)
+    fleet, directory = stored.plan.fleet, stored.directory
+    hosts = hosts_of_run(directory, hostfile, catalog_of(None, stored.workflow))
+    if hosts is None:
+        require_local(fleet)
     with database.engine.connect() as connection:
         summary = run_summary(connection, run_id)
     if summary.state is RunState.PAUSED:  # with nobody there to be told that it goes on
         close_run(database.engine, run_id, RunState.INTERRUPTED)
     if summary.state not in (RunState.FINISHED, RunState.FAILED):
-        summary = see_through(database, run_id, slaves, stored.directory, to_stderr=as_json)
+        job = Job(run_id, directory, fleet, hosts)
+        summary = see_through(database, job, to_stderr=as_json)
     return report(summary, as_json=as_json)
 
 

@@ -15,7 +15,9 @@ from scicore.cli.output import database_option, json_option, print_json, say, un
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from scicore.cli.hosts import Hosts
     from scicore.cli.preparation import Specification
+    from scicore.cli.supervision import Job
     from scicore.model.plan import Plan
 
 
@@ -28,6 +30,7 @@ class _Wish:
     algorithm: str | None
     seed: int
     dispatch: str = "adaptive"
+    hosts: Hosts | None = None
 
 
 class Timing:
@@ -51,6 +54,12 @@ class Timing:
 @click.command(epilog="Example: scicumulus run workflow.xml --fleet 2xlocal --algorithm heft")
 @click.argument("spec", type=click.Path(path_type=Path))
 @click.option("--fleet", metavar="FLEET", help="VMs, e.g. 2xlocal; default: one local per core.")
+@click.option(
+    "--hostfile",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Run on these hosts, reached by SSH; they are the plan's VMs.",
+)
 @click.option("--plan", "plan_id", type=int, metavar="ID", help="Follow this stored plan.")
 @click.option(
     "--algorithm",
@@ -76,6 +85,7 @@ class Timing:
 def command(
     spec: Path,
     fleet: str | None,
+    hostfile: Path | None,
     plan_id: int | None,
     algorithm: str | None,
     seed: int,
@@ -106,16 +116,17 @@ def command(
     clock.lap("specification")
     database = connect(database_url)
     clock.lap("database")
-    wish = _Wish(fleet, plan_id, algorithm, seed, dispatch)
+    hosts = _hosts(hostfile, specification)
+    wish = _Wish(fleet, plan_id, algorithm, seed, dispatch, hosts)
     with database.engine.begin() as connection:
-        run_id, slaves, directory = _prepare(connection, specification, wish)
+        job = _prepare(connection, specification, wish)
     clock.lap("plan and inputs")
     if prepare:
-        _print_prepared(run_id, slaves, as_json)
+        _print_prepared(job.run_id, job.command(database, quiet=False), as_json)
         if database_url:
             say("(with SCICUMULUS_DATABASE_URL set to the same database)")
         return 0
-    summary = see_through(database, run_id, slaves, directory, to_stderr=as_json)
+    summary = see_through(database, job, to_stderr=as_json)
     clock.lap("mpirun, the run included")
     if timing:
         clock.lap("run", summary.makespan_s or 0.0)
@@ -134,17 +145,28 @@ def _refuse_trace(spec: Path) -> None:
         )
 
 
-def _prepare(
-    connection: Connection, specification: Specification, wish: _Wish
-) -> tuple[int, int, str]:
-    """Store everything that the master will need; returns the run's id, slaves and directory."""
+def _hosts(file: Path | None, specification: Specification) -> Hosts | None:
+    if file is None:
+        return None
+    from scicore.cli.hosts import Hosts
+    from scicore.cli.preparation import catalog_of
+
+    return Hosts(file, catalog_of(None, specification.workflow))
+
+
+def _prepare(connection: Connection, specification: Specification, wish: _Wish) -> Job:
+    """Store everything that the master will need."""
     from scicore.cli.preparation import input_files, require_local, store_plan
+    from scicore.cli.supervision import Job
     from scicore.model.activation import Dispatch
     from scicore.provenance.store import prepare_run, save_workflow
 
     workflow = specification.workflow
     plan = _wanted_plan(connection, specification, wish)
-    require_local(plan.fleet)
+    if wish.hosts is None:
+        require_local(plan.fleet)
+    else:
+        wish.hosts.check(plan.fleet)
     if wish.plan_id is None:
         workflow_id, plan_id = store_plan(connection, specification, plan)
     else:
@@ -154,17 +176,20 @@ def _prepare(
     run_id, directory = prepare_run(
         connection, workflow_id, plan_id, workflow, plan, files, Dispatch(wish.dispatch)
     )
-    return run_id, len(plan.fleet.vms), directory
+    return Job(run_id, directory, plan.fleet, wish.hosts)
 
 
 def _wanted_plan(connection: Connection, specification: Specification, wish: _Wish) -> Plan:
-    from scicore.cli.preparation import fleet_of, make_plan
+    from scicore.cli.preparation import fleet_of, make_plan, within_limits
     from scicore.errors import UsageError
     from scicore.provenance.store import load_plan, save_workflow
 
     workflow = specification.workflow
     if wish.plan_id is None:
-        fleet = fleet_of(wish.fleet, workflow)
+        if wish.hosts is None or wish.fleet:
+            fleet = fleet_of(wish.fleet, workflow)
+        else:
+            fleet = within_limits(wish.hosts.fleet(), workflow)
         return make_plan(connection, workflow, fleet, wish.algorithm, wish.seed)
     if wish.fleet or wish.algorithm:
         raise UsageError("--plan brings its own fleet and algorithm: leave the other options out")
@@ -177,10 +202,7 @@ def _wanted_plan(connection: Connection, specification: Specification, wish: _Wi
     return plan
 
 
-def _print_prepared(run_id: int, slaves: int, as_json: bool) -> None:
-    from scicore.engine.launch import mpirun_command
-
-    words = mpirun_command(slaves, "-m", "scicore", str(run_id))
+def _print_prepared(run_id: int, words: list[str], as_json: bool) -> None:
     if as_json:
         print_json({"run_id": run_id, "state": "prepared", "mpirun": words})
     else:
