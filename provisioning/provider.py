@@ -65,6 +65,15 @@ class Machine:
     tags: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Remnant:
+    """What `prepare` made for a cluster and nobody has dismantled yet."""
+
+    cluster: str
+    owner: str
+    lease_until: datetime  # aware
+
+
 class ProviderError(ScicumulusError):
     """The provider refused, or could not be understood; nothing is known to be half done."""
 
@@ -86,27 +95,27 @@ class Provider(Protocol):
 
     name: str  # as in --provider
 
-    def prepare(self, cluster: Cluster) -> None:
+    def prepare(self, cluster: Cluster, lease_until: datetime) -> None:
         """What machines need before they are launched: key, fence. Existing ones are reused."""
 
     def launch(self, request: LaunchRequest) -> tuple[Machine, ...]:
         """All machines of the request, in the order of its VMs, or Shortage and none of them."""
 
     def observe(self, cluster: str | None = None) -> tuple[Machine, ...]:
-        """Our machines that are not known to have ENDED, of one cluster or of all.
+        """Our machines, of one cluster or of all; also ENDED ones, while they are remembered.
 
         Ours are those that carry our tags *and* were launched by a token of ours. What was
         launched seconds ago may be missing: providers are consistent eventually.
         """
 
-    def renew(self, machines: Sequence[Machine], lease_until: datetime) -> None:
-        """They may live until then; a machine that has no timer of its own must be told as well."""
+    def renew(self, cluster: str, lease_until: datetime) -> None:
+        """All its machines, and what `prepare` made, may live until then."""
 
-    def terminate(self, machines: Sequence[Machine]) -> None:
+    def terminate(self, ids: Sequence[str]) -> None:
         """Begin to end them; those that are gone already are no error."""
 
-    def remains(self) -> tuple[str, ...]:
-        """Names of the clusters for which something that `prepare` made still exists."""
+    def remnants(self) -> tuple[Remnant, ...]:
+        """The clusters for which something that `prepare` made still exists."""
 
     def dismantle(self, cluster: str) -> bool:
         """Remove what `prepare` made. False while machines that are ENDING still hold on to it."""

@@ -1,0 +1,277 @@
+"""Clusters come and go: `fleet.py` decides, a provider acts, a ledger knows what was begun.
+
+Every step can be the last one of this process: whatever it leaves is healed by the next command.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from provisioning.ending import Ending, Patience
+from provisioning.fleet import GONE, groups, substitutes
+from provisioning.ledger import Ledger
+from provisioning.provider import (
+    Cluster,
+    LaunchRequest,
+    Machine,
+    MachineState,
+    Provider,
+    ProviderError,
+    Shortage,
+    Unanswered,
+)
+from scicore.errors import ScicumulusError, UsageError
+from scicore.model.cloud import Vm, VmType
+from scicore.model.cluster import ClusterRecord, Instance, Intent, Outcome, Wanted
+
+TOKEN_PREFIX = "scicumulus-"  # by which providers tell our machines from copies of them
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A cluster as it is asked for."""
+
+    cluster: Cluster
+    fleet: str  # 8xt2.micro,1xt2.2xlarge
+    vms: tuple[Vm, ...]
+    lease_until: datetime
+    spot: bool = False
+    plan_id: int | None = None
+    estimate_usd: float | None = None
+    substitutes_from: Mapping[str, VmType] | None = None  # None: only what was asked for
+    most_usd_per_hour: float = float("inf")  # substitutes included
+
+
+class Stopped(ScicumulusError):
+    exit_code = 4
+
+
+class Launching:
+    """`up`: all of the order, or nothing of it."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        ledger: Ledger,
+        now: Callable[[], datetime],
+        sleep: Callable[[float], None],
+        say: Callable[[str], None],
+        patience: Patience | None = None,
+    ) -> None:
+        self._provider = provider
+        self._ledger = ledger
+        self._now = now
+        self._sleep = sleep
+        self._say = say
+        self._patience = patience or Patience()
+        self._ending = Ending(provider, ledger, now, sleep, say, self._patience)
+
+    def up(self, order: Order) -> tuple[Machine, ...]:
+        """The machines, all running. A launch that was cut off goes on; lost VMs are replaced."""
+        name = order.cluster.name
+        with self._ledger.hold(name):
+            record = self._begin(order)
+            try:
+                self._provider.prepare(order.cluster, record.lease_until)
+                for intent in record.unsettled:  # sent before, answer unknown
+                    self._launch(order, intent)
+                for vm_type, ids in groups(self._missing(order)):
+                    self._launch(order, self._intend(order, vm_type, ids))
+                machines = self._until_running(order)
+            except BaseException as error:
+                self._roll_back(order, record, error)
+                raise
+            self._ledger.complete(name)
+            return machines
+
+    # --- beginning ------------------------------------------------------------------------------
+
+    def _begin(self, order: Order) -> ClusterRecord:
+        """The ledger's record: a new one, or that of a launch that goes on."""
+        name, owner = order.cluster.name, order.cluster.owner
+        record = self._ledger.open(name)
+        if record is not None and record.wanted is Wanted.DOWN:
+            self._say(f"cluster {name} was to end; that is finished first")
+            self._ending.end_all(name, owner)
+            record = None
+        if record is None:
+            self._refuse_strangers(order)
+            record = self._new_record(order)
+            self._ledger.begin(record)
+            return record
+        if (record.fleet, record.provider) != (order.fleet, self._provider.name):
+            raise UsageError(
+                f"cluster {name} exists with the fleet {record.fleet} at {record.provider}; "
+                f"asked for {order.fleet} at {self._provider.name}",
+                f"end it with `scicumulus cluster down {name}`, or choose another --name",
+            )
+        if record.complete:
+            self._provider.renew(name, order.lease_until)
+        else:
+            self._say(f"going on with the launch of {name} that was cut off")
+        return record
+
+    def _refuse_strangers(self, order: Order) -> None:
+        name = order.cluster.name
+        alive = [each for each in self._provider.observe(name) if each.state not in GONE]
+        if alive:
+            raise UsageError(
+                f"{self._provider.name} has {len(alive)} machines of a cluster {name} "
+                f"(of {alive[0].owner}) that this database knows nothing of",
+                f"end it with `scicumulus cluster down {name}`, or choose another --name",
+            )
+
+    def _new_record(self, order: Order) -> ClusterRecord:
+        return ClusterRecord(
+            name=order.cluster.name,
+            owner=order.cluster.owner,
+            provider=self._provider.name,
+            fleet=order.fleet,
+            plan_id=order.plan_id,
+            lease_until=order.lease_until,
+            created_at=self._now(),
+            estimate_usd=order.estimate_usd,
+        )
+
+    def _missing(self, order: Order) -> list[Vm]:
+        """Of a cluster that was complete, what is gone; of another, what was not launched yet:
+        there the ledger knows more than the provider shows."""
+        name = order.cluster.name
+        record = self._ledger.open(name)
+        there: set[str] = set()
+        if record is not None and record.complete:
+            seen = self._provider.observe(name)
+            there = {each.vm for each in seen if each.state not in GONE}
+        elif record is not None:
+            launched = [each for each in record.intents if each.outcome is Outcome.LAUNCHED]
+            there = {vm for intent in launched for vm in intent.vms}
+        return [vm for vm in order.vms if vm.id not in there]
+
+    # --- launching ------------------------------------------------------------------------------
+
+    def _intend(self, order: Order, vm_type: VmType, ids: tuple[str, ...]) -> Intent:
+        """Written down before the provider hears of it."""
+        token = f"{TOKEN_PREFIX}{secrets.token_hex(16)}"
+        intent = Intent(token, vm_type, ids, order.spot, self._now(), order.lease_until)
+        self._ledger.intend(order.cluster.name, intent)
+        return intent
+
+    def _launch(self, order: Order, intent: Intent) -> None:
+        name, tried = order.cluster.name, {intent.vm_type.name}
+        while True:
+            try:
+                self._settle(order, intent, self._request(order, intent))
+                return
+            except Shortage as shortage:
+                self._ledger.settle(name, intent.token, Outcome.SHORTAGE)
+                other = self._substitute(order, intent, tried)
+                if other is None:
+                    raise
+                self._say(f"{shortage.message}; trying {other.name} instead")
+                tried.add(other.name)
+                intent = self._intend(order, other, intent.vms)
+            except Unanswered:
+                raise  # whether it took effect is found out when the cluster is rolled back
+            except ProviderError:
+                self._ledger.settle(name, intent.token, Outcome.REFUSED)
+                raise
+
+    def _request(self, order: Order, intent: Intent) -> tuple[Machine, ...]:
+        """An answer that got lost is asked for again: the token makes that safe."""
+        request = LaunchRequest(
+            intent.token,
+            order.cluster,
+            intent.vm_type.name,
+            intent.vms,
+            intent.lease_until,
+            intent.spot,
+        )
+        for attempt in range(1, self._patience.asks + 1):
+            self._require_wanted(order.cluster.name)
+            try:
+                return self._provider.launch(request)
+            except Unanswered as error:
+                if attempt == self._patience.asks:
+                    raise
+                self._say(f"{error.message}; asking again")
+                self._sleep(self._patience.poll_s)
+        raise AssertionError("unreachable")
+
+    def _require_wanted(self, name: str) -> None:
+        record = self._ledger.open(name)
+        if record is None or record.wanted is Wanted.DOWN:
+            raise Stopped(f"cluster {name} was ended by another command while it was launched")
+
+    def _settle(self, order: Order, intent: Intent, machines: Sequence[Machine]) -> None:
+        made = [Instance(each.id, each.vm, each.launched_at) for each in machines]
+        self._ledger.settle(order.cluster.name, intent.token, Outcome.LAUNCHED, made)
+        self._say(f"launched {len(made)} x {intent.vm_type.name}")
+
+    def _substitute(self, order: Order, intent: Intent, tried: set[str]) -> VmType | None:
+        """The cheapest type that can do the work without breaking the budget."""
+        if order.substitutes_from is None:
+            return None
+        record = self._ledger.open(order.cluster.name)
+        others = record.intents if record else ()
+        spent = sum(
+            each.vm_type.price_usd_per_hour * len(each.vms)
+            for each in others
+            if each.token != intent.token and each.outcome in (None, Outcome.LAUNCHED)
+        )
+        for other in substitutes(intent.vm_type, order.substitutes_from, tried):
+            if spent + other.price_usd_per_hour * len(intent.vms) <= order.most_usd_per_hour:
+                return other
+        return None
+
+    # --- being up -------------------------------------------------------------------------------
+
+    def _until_running(self, order: Order) -> tuple[Machine, ...]:
+        name = order.cluster.name
+        record = self._ledger.open(name)
+        assert record is not None
+        wanted = {
+            vm: intent.token
+            for intent in record.intents
+            if intent.outcome is Outcome.LAUNCHED
+            for vm in intent.vms
+        }  # the latest launch of each VM
+        deadline = self._now() + timedelta(seconds=self._patience.boot_s)
+        while True:
+            self._require_wanted(name)
+            seen = {
+                each.vm: each
+                for each in self._provider.observe(name)
+                if wanted.get(each.vm) == each.token
+            }
+            if lost := [vm for vm, each in seen.items() if each.state in GONE]:
+                raise ProviderError(
+                    f"{', '.join(sorted(lost))} ended while starting",
+                    "the provider's console tells why; often the image does not fit the VM type",
+                )
+            up = [m for m in seen.values() if m.state is MachineState.RUNNING and m.address]
+            if len(up) == len(wanted):
+                return tuple(seen[vm] for vm in sorted(wanted))
+            if self._now() >= deadline:
+                late = sorted(set(wanted) - {each.vm for each in up})
+                raise ProviderError(
+                    f"{', '.join(late)} not running after {self._patience.boot_s:.0f} s",
+                    "try again, or try another region or VM type",
+                )
+            self._sleep(self._patience.poll_s)
+
+    def _roll_back(self, order: Order, record: ClusterRecord, error: BaseException) -> None:
+        name = order.cluster.name
+        if record.complete:
+            self._say(f"cluster {name} stays as it was; `cluster up` again replaces lost VMs")
+            return
+        self._say(f"rolling back cluster {name}: {getattr(error, 'message', None) or error!r}")
+        try:
+            self._ending.end_all(name, order.cluster.owner)
+        except ScicumulusError as trouble:
+            self._say(
+                f"the roll-back did not finish: {trouble}\n  run `scicumulus cluster sweep` when "
+                f"that is solved; what is left ends itself at {order.lease_until:%H:%M} UTC"
+            )
