@@ -23,7 +23,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from provisioning.provider import Cluster, LaunchRequest, Machine, MachineState, ProviderError
+from provisioning.provider import (
+    Cluster,
+    LaunchRequest,
+    Machine,
+    MachineState,
+    ProviderError,
+    Remnant,
+)
 
 FIRST = 11  # last number of the first host's address; the bridge, where the caller is, has 1
 MOST = 200  # hosts of one cluster
@@ -81,7 +88,7 @@ class Netns:
 
     # --- the cluster -----------------------------------------------------------------------------
 
-    def prepare(self, cluster: Cluster) -> None:
+    def prepare(self, cluster: Cluster, lease_until: datetime) -> None:
         reason = why_not()
         if reason:
             raise ProviderError(f"no hosts can be made of namespaces here: {reason}")
@@ -89,6 +96,7 @@ class Netns:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         _write(directory / "cluster.json", json.dumps(asdict(cluster)))
         (directory / "authorized_keys").write_text(f"{cluster.public_key.strip()}\n")
+        _write_lease(directory, lease_until)
         bridge = _short(cluster.name)
         if not _exists(bridge):
             _ip("link", "add", bridge, "type", "bridge")
@@ -96,13 +104,18 @@ class Netns:
             _ip("addr", "add", f"{_network(cluster.name)}.1/24", "dev", bridge)
         _ip("link", "set", bridge, "up")
 
-    def remains(self) -> tuple[str, ...]:
-        return tuple(sorted(path.parent.name for path in self._home.glob("*/cluster.json")))
+    def remnants(self) -> tuple[Remnant, ...]:
+        return tuple(
+            Remnant(
+                path.parent.name, json.loads(path.read_text())["owner"], _read_lease(path.parent)
+            )
+            for path in sorted(self._home.glob("*/cluster.json"))
+        )
 
     def dismantle(self, cluster: str) -> bool:
         if any(machine.state is not MachineState.ENDED for machine in self._all(cluster)):
             return False
-        self.terminate(self._all(cluster))
+        self._remove(self._all(cluster))
         if _exists(_short(cluster)):
             _ip("link", "del", _short(cluster))
         shutil.rmtree(self._home / cluster, ignore_errors=True)
@@ -124,7 +137,7 @@ class Netns:
             for machine in machines:
                 self._await_sshd(machine)
         except BaseException:
-            self.terminate(machines)
+            self._remove(machines)
             raise
         return tuple(replace(machine, state=MachineState.RUNNING) for machine in machines)
 
@@ -139,7 +152,7 @@ class Netns:
         number = self._free_number(cluster)
         address = f"{_network(cluster)}.{number}"
         machine = Machine(
-            id=f"{_short(cluster)}-{number}",
+            id=f"{_short(cluster)}-{number}-{_digest(request.token, 3)}",
             vm=vm,
             vm_type=request.vm_type,
             state=MachineState.PENDING,
@@ -153,10 +166,10 @@ class Netns:
             user="root",
             spot=request.spot,
         )
-        self.terminate((machine,))  # what an earlier host of this name left
+        self._remove((machine,))  # what an earlier host of this name left
         directory.mkdir(mode=0o700)
         _write(directory / "machine.json", json.dumps(_as_document(machine)))
-        self.renew((machine,), request.lease_until)
+        _write_lease(directory, request.lease_until)
         self._furnish(directory, address)
         self._wire(machine, number)
         self._boot(machine, directory)
@@ -216,17 +229,18 @@ class Netns:
     def observe(self, cluster: str | None = None) -> tuple[Machine, ...]:
         return tuple(
             machine
-            for name in ((cluster,) if cluster else self.remains())
+            for name in ((cluster,) if cluster else (each.cluster for each in self.remnants()))
             for machine in self._all(name)
-            if machine.state is not MachineState.ENDED
         )
 
-    def renew(self, machines: Sequence[Machine], lease_until: datetime) -> None:
-        for machine in machines:
-            directory = self._home / machine.cluster / machine.vm
-            _write(directory / "lease", str(int(lease_until.timestamp())))
+    def renew(self, cluster: str, lease_until: datetime) -> None:
+        for record in ((self._home / cluster / "cluster.json"), *self._records(cluster)):
+            _write_lease(record.parent, lease_until)
 
-    def terminate(self, machines: Sequence[Machine]) -> None:
+    def terminate(self, ids: Sequence[str]) -> None:
+        self._remove([machine for machine in self.observe() if machine.id in ids])
+
+    def _remove(self, machines: Sequence[Machine]) -> None:
         for machine in machines:
             directory = self._home / machine.cluster / machine.vm
             self._kill(directory)
@@ -258,13 +272,12 @@ class Netns:
 
     def _read(self, path: Path) -> Machine:
         document: dict[str, Any] = json.loads(path.read_text())
-        lease = (path.parent / "lease").read_text() if (path.parent / "lease").exists() else "0"
         return Machine(
             **{
                 **document,
                 "state": MachineState.RUNNING if self._alive(path.parent) else MachineState.ENDED,
                 "launched_at": datetime.fromisoformat(document["launched_at"]),
-                "lease_until": datetime.fromtimestamp(int(lease), UTC),
+                "lease_until": _read_lease(path.parent),
             }
         )
 
@@ -301,7 +314,11 @@ class Netns:
 
 def _short(cluster: str) -> str:
     """Names of network devices have 15 letters at most."""
-    return f"sc{hashlib.blake2b(cluster.encode(), digest_size=3).hexdigest()}"
+    return f"sc{_digest(cluster, 3)}"
+
+
+def _digest(text: str, size: int) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=size).hexdigest()
 
 
 def _network(cluster: str) -> str:
@@ -310,7 +327,7 @@ def _network(cluster: str) -> str:
 
 
 def _cable(machine: Machine) -> str:
-    return machine.id.replace("-", "v")
+    return "v".join(machine.id.split("-")[:2])
 
 
 def _host_name(vm: str) -> str:
@@ -367,6 +384,15 @@ def _write(path: Path, text: str) -> None:
     draft = path.with_name(f".{path.name}")
     draft.write_text(text)
     draft.replace(path)
+
+
+def _write_lease(directory: Path, until: datetime) -> None:
+    _write(directory / "lease", str(int(until.timestamp())))
+
+
+def _read_lease(directory: Path) -> datetime:
+    file = directory / "lease"
+    return datetime.fromtimestamp(int(file.read_text()) if file.exists() else 0, UTC)
 
 
 def _as_document(machine: Machine) -> dict[str, Any]:
