@@ -32,6 +32,7 @@ from provisioning.provider import (
     Remnant,
 )
 
+OWN = "/tmp/scicumulus-host"  # on a host, and not shared: what would be in a home directory
 FIRST = 11  # last number of the first host's address; the bridge, where the caller is, has 1
 MOST = 200  # hosts of one cluster
 _UP_S = 20.0
@@ -41,7 +42,7 @@ _SSHD = """\
 Port 22
 ListenAddress {address}
 HostKey {directory}/host_key
-AuthorizedKeysFile {cluster}/authorized_keys
+AuthorizedKeysFile {cluster}/authorized_keys {own}/authorized_keys
 # The directory may be below /tmp, which everybody may write to.
 StrictModes no
 PermitRootLogin prohibit-password
@@ -179,7 +180,8 @@ class Netns:
         """Its key, its sshd's settings, its /tmp."""
         key = directory / "host_key"
         _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(key))
-        settings = _SSHD.format(address=address, directory=directory, cluster=directory.parent)
+        places = {"directory": directory, "cluster": directory.parent, "own": OWN}
+        settings = _SSHD.format(address=address, **places)
         (directory / "sshd_config").write_text(settings)
         (directory / "tmp").mkdir(mode=0o1777)
         (directory / "tmp").chmod(0o1777)
