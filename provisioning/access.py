@@ -1,0 +1,91 @@
+"""How the hosts of a cluster are reached: by us, by OpenSSH and mpirun, and by `run --cluster`.
+
+Beside the cluster's key there are a hostfile, an ssh_config and a known_hosts with the keys that
+the provider reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from provisioning.hostfile import Host, Hostfile, write
+from provisioning.provider import Machine, MachineState, Provider
+from provisioning.ssh import Target, known_hosts
+from scicore.errors import ScicumulusError
+
+HOSTFILE = "hostfile"
+SSH_CONFIG = "ssh_config"
+KNOWN_HOSTS = "known_hosts"
+_HOST = """\
+Host {address}
+HostName {address}
+User {user}
+Port {port}
+IdentityFile "{identity}"
+IdentitiesOnly yes
+UserKnownHostsFile "{known}"
+StrictHostKeyChecking yes
+"""
+
+
+def targets_of(
+    provider: Provider, machines: Sequence[Machine], identity: Path
+) -> tuple[Target, ...]:
+    """The machines that run, with the host keys that the provider vouches for."""
+    running = [machine for machine in machines if machine.state is MachineState.RUNNING]
+    return tuple(
+        Target(
+            machine.vm,
+            machine.address,
+            machine.user,
+            provider.host_keys(machine),
+            identity,
+            machine.ssh_port,
+        )
+        for machine in running
+    )
+
+
+def write_files(
+    directory: Path,
+    targets: Sequence[Target],
+    types: Mapping[str, tuple[str, int]],
+    network: str = "",
+) -> Path:
+    """The hostfile, and what it needs. `types`: name and slots of each VM's type, by VM."""
+    if not targets:
+        raise ScicumulusError("the cluster has no host that runs", "see `scicumulus cluster ls`")
+    known = directory / KNOWN_HOSTS
+    _write(known, known_hosts(targets))
+    _write(directory / SSH_CONFIG, "\n".join(_entry(target, known) for target in targets))
+    hosts = tuple(
+        Host(target.address, types[target.vm][1], target.vm, types[target.vm][0])
+        for target in targets
+    )
+    file = directory / HOSTFILE
+    _write(file, write(Hostfile(hosts, SSH_CONFIG, network), f"cluster {directory.name}"))
+    return file
+
+
+def forget_files(directory: Path) -> None:
+    """When its cluster has ended."""
+    for name in (HOSTFILE, SSH_CONFIG, KNOWN_HOSTS):
+        (directory / name).unlink(missing_ok=True)
+
+
+def _entry(target: Target, known: Path) -> str:
+    return _HOST.format(
+        address=target.address,
+        user=target.user,
+        port=target.port,
+        identity=target.identity,
+        known=known,
+    )
+
+
+def _write(path: Path, text: str) -> None:
+    draft = path.with_name(f".{path.name}")
+    draft.write_text(text)
+    draft.chmod(0o600)
+    draft.replace(path)
