@@ -17,9 +17,9 @@ class Patience:
     """How long to wait for a provider."""
 
     poll_s: float = 3.0
-    settle_s: float = 90.0  # after a call, until what it made can surely be seen
+    settle_s: float = 300.0  # after a call, until what it made can surely be seen
     boot_s: float = 600.0
-    end_s: float = 600.0
+    end_s: float = 900.0
     asks: int = 3  # how often a launch is sent when no answer comes
 
 
@@ -83,7 +83,7 @@ class Ending:
                 ended.update(alive)
             waiting = self._settle(record, machines)
             over = all(each.state is MachineState.ENDED for each in machines)
-            if over and not unseen and not waiting and self._provider.dismantle(name):
+            if over and not unseen and not waiting and self._provider.dismantle(name, owner):
                 self._ledger.end(name, self._now())
                 return ended
             if self._now() >= deadline:

@@ -77,7 +77,7 @@ class Launching:
             try:
                 self._provider.prepare(order.cluster, record.lease_until)
                 for intent in record.unsettled:  # sent before, answer unknown
-                    self._launch(order, intent)
+                    self._launch(order, intent, again=True)
                 for vm_type, ids in groups(self._missing(order)):
                     self._launch(order, self._intend(order, vm_type, ids))
                 machines = self._until_running(order)
@@ -109,7 +109,7 @@ class Launching:
                 f"end it with `scicumulus cluster down {name}`, or choose another --name",
             )
         if record.complete:
-            self._provider.renew(name, order.lease_until)
+            self._provider.renew(name, owner, order.lease_until)
         else:
             self._say(f"going on with the launch of {name} that was cut off")
         return record
@@ -159,7 +159,8 @@ class Launching:
         self._ledger.intend(order.cluster.name, intent)
         return intent
 
-    def _launch(self, order: Order, intent: Intent) -> None:
+    def _launch(self, order: Order, intent: Intent, *, again: bool = False) -> None:
+        """`again`: it was sent before, so that no refusal says that nothing was launched."""
         name, tried = order.cluster.name, {intent.vm_type.name}
         while True:
             try:
@@ -173,10 +174,12 @@ class Launching:
                 self._say(f"{shortage.message}; trying {other.name} instead")
                 tried.add(other.name)
                 intent = self._intend(order, other, intent.vms)
+                again = False
             except Unanswered:
                 raise  # whether it took effect is found out when the cluster is rolled back
             except ProviderError:
-                self._ledger.settle(name, intent.token, Outcome.REFUSED)
+                if not again:
+                    self._ledger.settle(name, intent.token, Outcome.REFUSED)
                 raise
 
     def _request(self, order: Order, intent: Intent) -> tuple[Machine, ...]:
@@ -189,16 +192,23 @@ class Launching:
             intent.lease_until,
             intent.spot,
         )
-        for attempt in range(1, self._patience.asks + 1):
+        silence: Unanswered | None = None
+        for _ in range(self._patience.asks):
             self._require_wanted(order.cluster.name)
             try:
                 return self._provider.launch(request)
             except Unanswered as error:
-                if attempt == self._patience.asks:
-                    raise
+                silence = error
                 self._say(f"{error.message}; asking again")
                 self._sleep(self._patience.poll_s)
-        raise AssertionError("unreachable")
+            except Shortage:
+                raise  # an earlier try with this token has launched nothing either
+            except ProviderError as error:
+                if silence is None:
+                    raise
+                raise Unanswered(error.message, error.hint) from error
+        assert silence is not None
+        raise silence
 
     def _require_wanted(self, name: str) -> None:
         record = self._ledger.open(name)

@@ -102,13 +102,14 @@ class Provider(Protocol):
         """All machines of the request, in the order of its VMs, or Shortage and none of them."""
 
     def observe(self, cluster: str | None = None) -> tuple[Machine, ...]:
-        """Our machines, of one cluster or of all; also ENDED ones, while they are remembered.
+        """Our machines, of one cluster or of all, whoever their owner is; also ENDED ones, while
+        they are remembered.
 
         Ours are those that carry our tags *and* were launched by a token of ours. What was
         launched seconds ago may be missing: providers are consistent eventually.
         """
 
-    def renew(self, cluster: str, lease_until: datetime) -> None:
+    def renew(self, cluster: str, owner: str, lease_until: datetime) -> None:
         """All its machines, and what `prepare` made, may live until then."""
 
     def terminate(self, ids: Sequence[str]) -> None:
@@ -117,7 +118,7 @@ class Provider(Protocol):
     def remnants(self) -> tuple[Remnant, ...]:
         """The clusters for which something that `prepare` made still exists."""
 
-    def dismantle(self, cluster: str) -> bool:
+    def dismantle(self, cluster: str, owner: str) -> bool:
         """Remove what `prepare` made. False while machines that are ENDING still hold on to it."""
 
     def host_keys(self, machine: Machine) -> tuple[str, ...]:

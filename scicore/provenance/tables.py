@@ -21,6 +21,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     func,
+    text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.types import TypeEngine
@@ -316,4 +317,46 @@ steering = Table(
     _made("requested_at"),
     _time("handled_at", null=True),
     _text("outcome", null=True),
+)
+
+cluster = Table(
+    "cluster",
+    metadata,
+    _id("cluster_id"),
+    _text("name"),
+    _text("owner"),
+    _text("provider"),
+    _text("fleet"),
+    _number("plan_id", ForeignKey("plan.plan_id"), null=True),
+    _figure("estimate_usd", null=True),
+    _time("lease_until"),
+    _text("wanted"),
+    Column("complete", Boolean, nullable=False, server_default="false"),
+    _time("created_at"),
+    _time("ended_at", null=True),
+    Index("cluster_open", "name", unique=True, postgresql_where=text("ended_at IS NULL")),
+)
+
+intent = Table(
+    "intent",
+    metadata,
+    _part_of_key("token", type_=Text),
+    _number("cluster_id", ForeignKey("cluster.cluster_id")),
+    Column("vm_type", JSONB, nullable=False),
+    Column("vms", ARRAY(Text), nullable=False),
+    Column("spot", Boolean, nullable=False),
+    _time("lease_until"),
+    _time("intended_at"),
+    _text("outcome", null=True),
+    Index("intent_by_cluster", "cluster_id"),
+)
+
+instance = Table(
+    "instance",
+    metadata,
+    _part_of_key("token", ForeignKey("intent.token"), type_=Text),
+    _part_of_key("vm", type_=Text),
+    _text("instance"),
+    _time("launched_at"),
+    _time("ended_at", null=True),
 )
