@@ -49,7 +49,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
         "scicore/engine/launch.py",
         "scicore/provenance/embedded.py",
         "scicore/cli/",
-        "provisioning/netns.py",
+        "provisioning/netns_host.py",
     ),
     "sqlalchemy": ("scicore/provenance/", "scicore/exports/source.py", "scicore/cli/"),
     "psycopg": ("scicore/provenance/", "scicore/cli/"),
