@@ -187,9 +187,9 @@ class NetnsHost:
             os.kill(pid, signal.SIGKILL)
         deadline = time.monotonic() + _UP_S
         while (_started(pid) or self.pids) and time.monotonic() < deadline:
-            with suppress(ChildProcessError):
-                os.waitpid(pid, os.WNOHANG)
             time.sleep(0.01)
+        with suppress(ChildProcessError):  # if it was us who made it
+            os.waitpid(pid, os.WNOHANG)
 
 
 # --- the system ---------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ The workflow's directory is not shared: what the hosts know of it was brought to
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -27,9 +28,9 @@ from provisioning.launching import Launching, Order
 from provisioning.ledger import MemoryLedger
 from provisioning.netns import Netns
 from provisioning.netns_host import OWN, why_not
-from provisioning.provider import Cluster, Machine
+from provisioning.provider import Cluster, LaunchRequest, Machine
 from scicore.model.cloud import parse_fleet
-from tests.acceptance.console import Console
+from tests.acceptance.console import SCICUMULUS, Console
 from tests.acceptance.workflows import PASS_ON, Step, write_workflow
 
 ROOT = Path(__file__).parents[2]
@@ -176,6 +177,83 @@ def test_every_activation_runs_on_the_vm_that_the_plan_named(site: Site) -> None
     for vm in told:
         started = site.on_host(vm, spec.parent / "bin/started").read_text().split()
         assert len(started) == sum(each[2] == vm for each in seen)
+
+
+def test_a_run_outlives_a_host_that_is_cut_off_and_takes_a_new_one_in(site: Site) -> None:
+    steps = [Step("one", SLOW), Step("two", GATED, after="one")]
+    spec = write_workflow(site.directory / "lossy", steps, rows(12))
+    site.configure(spec.parent)
+    hostfile = site.hostfile("t2.micro-1", "t2.micro-2", "t2.medium-1")
+    options = ("--hostfile", hostfile, "--algorithm", "heft", "--json")
+    running = site.console.start(SCICUMULUS, "run", spec, *options)
+    ran = "FROM attempt JOIN run USING (run_id) WHERE directory LIKE %s AND vm = %s"
+    place = f"{spec.parent}/%"
+
+    def count(vm: str, ended: bool) -> int:
+        which = f"attempt.ended_at IS {'NOT ' if ended else ''}NULL"
+        (row,) = site.console.rows(f"SELECT count(*) {ran} AND {which}", place, vm)
+        return int(row[0])
+
+    until(lambda: count(CUT, ended=True) > 0 and count(CUT, ended=False) > 0, "work on the host")
+    cut = site.machines()[CUT]
+    site.provider.host(cut).cut()
+    until(lambda: state_of(site, place, CUT) == "lost", "the loss to be noticed")
+    # Its program has ended meanwhile, and nobody could be told.
+    late = site.on_host(CUT, spec.parent / "bin/slow-ended")
+    until(lambda: len(late.read_text().split()) > count(CUT, ended=True) - 1, "a late result")
+
+    # The host is back, with results that are worth nothing any more, and another one joins.
+    site.provider.host(cut).mend()
+    request = LaunchRequest(
+        "scicumulus-late", site.cluster, "t2.micro", (LATE,), datetime.now(UTC) + timedelta(hours=1)
+    )
+    site.provider.launch(request)
+    site.configure(spec.parent, LATE)
+    site.hostfile()
+    until(lambda: count(LATE, ended=False) > 0, "work for the host that joined")
+    for vm in site.machines():
+        site.on_host(vm, spec.parent / "bin/open").touch()
+    out, err = running.communicate(timeout=PATIENCE_S)
+
+    document = json.loads(out)
+    assert running.returncode == 0, err
+    assert document["finished"] == 24, err
+    seen = attempts(site, document["run_id"])
+    results = [name for name, _, _, cause, _, _ in seen if cause == "finished"]
+    assert sorted(results) == sorted({name for name, *_ in seen}), "each finished exactly once"
+    lost = [each for each in seen if each[3] != "finished"]
+    assert {(vm, cause) for _, _, vm, cause, _, _ in lost} == {(CUT, "lost vm")}
+    for name, number, _, _, _, _ in lost:  # and none after it had finished
+        assert [each[1] for each in seen if each[0] == name] == [1, 2]
+        assert number == 1
+    assert f"VM {LATE} joins the run" in err
+    assert any(vm == LATE for _, _, vm, _, _, _ in seen)
+    assert {state_of(site, place, vm) for vm in site.machines()} == {"left"}
+
+
+def test_when_the_cluster_is_ended_nothing_of_it_is_left(site: Site) -> None:
+    hosts = [site.provider.host(machine) for machine in site.machines().values()]
+    processes = {pid for host in hosts for pid in host.pids}
+    assert len(hosts) >= 3
+    assert len(processes) >= 2 * len(hosts)
+    site.down()
+    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in processes), "all to be gone")
+    assert not [host.id for host in hosts if Path("/run/netns", host.id).exists()]
+    for host in hosts:
+        assert not Path("/sys/class/net", host.bridge).exists()
+        assert not Path("/sys/class/net", host.cable).exists()
+        assert not host.directory.exists()
+    assert not (site.directory / "netns").exists()
+    assert site.ledger.all_open() == ()
+
+
+def state_of(site: Site, place: str, vm: str) -> str:
+    found = site.console.rows(
+        "SELECT vm.state FROM vm JOIN run USING (run_id) WHERE directory LIKE %s AND vm = %s",
+        place,
+        vm,
+    )
+    return str(found[0][0]) if found else ""
 
 
 def rows(count: int) -> list[tuple[str]]:
