@@ -22,7 +22,22 @@ AT_ONCE = 16
 LEAST_PYTHON = (3, 11)
 NOT_SENT = ("runs", ".venv", "__pycache__", ".git")  # of the workflow's directory
 _READY = "ready"  # in the directory: which software is installed
-_KEY = "ssh/id_ed25519"
+# A command is a way there and back, so each does one thing whole. Values are arguments.
+_OWN_KEY = """set -eu
+umask 077
+mkdir -p "$1/ssh"
+tar -xf - -C "$1/ssh"
+[ -e "$1/ssh/id_ed25519" ] ||
+    ssh-keygen -q -t ed25519 -N "" -C scicumulus -f "$1/ssh/id_ed25519" >&2
+cat "$1/ssh/id_ed25519.pub"
+"""
+_UNPACK = 'mkdir -p "$1" && tar -xzf - -C "$1"'
+_ADMIT = """set -eu
+umask 077
+mkdir -p "$(dirname "$1")"
+[ -e "$1" ] || : > "$1"
+while read -r key; do grep -qxF -e "$key" "$1" || printf '%s\\n' "$key" >> "$1"; done
+"""
 _CONFIG = """\
 Host *
 IdentityFile {directory}/ssh/id_ed25519
@@ -112,29 +127,31 @@ def configure(targets: Sequence[Target], wanted: Wanted, say: Say) -> None:
 def _prepare(session: Session, wanted: Wanted, workflow: bytes, all: Sequence[Target]) -> str:
     """Returns the host's public key, by which it will be known to the others."""
     directory = wanted.directory
-    session.run("mkdir", "-p", "-m", "700", directory, f"{directory}/ssh")
+    files = {
+        "known_hosts": known_hosts(all).encode(),
+        "config": _CONFIG.format(directory=directory).encode(),
+    }
+    public = session.run("sh", "-c", _OWN_KEY, "sh", directory, stdin=_archive(files))
     if wanted.software is not None:
         _install(session, directory, wanted.software)
     if wanted.workflow is not None:
-        _unpack(session, workflow, str(wanted.workflow))
-    session.put(known_hosts(all).encode(), f"{directory}/ssh/known_hosts")
-    session.put(_CONFIG.format(directory=directory).encode(), f"{directory}/ssh/config")
-    key = f"{directory}/{_KEY}"
-    if session.try_to("test", "-e", key).code:
-        session.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "scicumulus", "-f", key)
-    return session.run("cat", f"{key}.pub").strip()
+        # Over what is there: runs of earlier times stay.
+        session.run("sh", "-c", _UNPACK, "sh", str(wanted.workflow), stdin=workflow)
+    return public.strip()
 
 
 def _admit(session: Session, file: str, keys: str) -> None:
-    """Add what is missing, and nothing twice."""
-    parent = str(Path(file).parent)
-    session.run("mkdir", "-p", "-m", "700", parent)
-    known = session.try_to("cat", file).out
-    lines = known.splitlines()
-    missing = [key for key in keys.splitlines() if key not in lines]
-    if missing:
-        text = "\n".join([*lines, *missing]) + "\n"
-        session.put(text.encode(), file)
+    session.run("sh", "-c", _ADMIT, "sh", file, stdin=keys.encode())
+
+
+def _archive(files: dict[str, bytes]) -> bytes:
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size, member.mode = len(content), 0o600
+            archive.addfile(member, io.BytesIO(content))
+    return data.getvalue()
 
 
 # --- software -----------------------------------------------------------------------------------
@@ -155,7 +172,8 @@ def _install(session: Session, directory: str, software: Software) -> None:
         session.run(_python(session), "-m", "venv", "--clear", environment)
         words = [f"{environment}/bin/python", "-m", "pip", "install", "--quiet"]
         if software.wheels:
-            session.run("mkdir", "-p", f"{directory}/wheels")
+            session.run("rm", "-rf", f"{directory}/wheels")  # others would be found there, too
+            session.run("mkdir", f"{directory}/wheels")
             for wheel in software.wheels:
                 session.put(wheel.read_bytes(), f"{directory}/wheels/{wheel.name}")
             words += ["--no-index", "--find-links", f"{directory}/wheels"]
@@ -212,9 +230,3 @@ def _packed(directory: Path) -> bytes:
     with tarfile.open(fileobj=data, mode="w:gz") as archive:
         archive.add(directory, arcname=".", filter=chosen)
     return data.getvalue()
-
-
-def _unpack(session: Session, data: bytes, directory: str) -> None:
-    """Over what is there: runs of earlier times stay."""
-    session.run("mkdir", "-p", directory)
-    session.run("tar", "-xzf", "-", "-C", directory, stdin=data)

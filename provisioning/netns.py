@@ -102,7 +102,7 @@ class Netns:
             for machine in machines:
                 self.host(machine).remove()
             raise
-        return tuple(replace(machine, state=MachineState.RUNNING) for machine in machines)
+        return tuple(self._read(self.host(each).directory / "machine.json") for each in machines)
 
     def _launch(self, request: LaunchRequest, vm: str) -> Machine:
         cluster = request.cluster.name
