@@ -1,21 +1,27 @@
 """The VM types that ship with the system, and those that a user's catalog file adds.
 
-Prices: on demand, us-east-1, Linux, USD per hour. Slots are vCPUs. Speeds are per slot, relative
-to t2.micro; bandwidths are what a VM can keep up, not its burst. They are rules of thumb until a
-run has been measured (docs/estimation.md). Boot is 0: a plan counts from when its VMs are up.
+Prices: on demand, Linux, USD per hour, as listed when this version was made; `scicumulus cluster
+prices --refresh` asks AWS for those of today, and those of the papers are in `published.py`. Slots
+are vCPUs. Speeds are per slot, relative to t2.micro; bandwidths are what a VM can keep up, not its
+burst. They are rules of thumb until a run has been measured (docs/estimation.md). Boot is 0: a plan
+counts from when its VMs are up.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from provisioning.published import PUBLISHED
 from scicore.errors import UsageError
 from scicore.model.cloud import VmType
 
+REGION = "us-east-1"
+PAPERS = Path("papers")  # instead of a catalog's file: the types as the papers have them
 _GIB_MB = 1024
 
 
@@ -25,7 +31,10 @@ def _family(
     """Members: name, slots, memory in GiB, USD per hour, MB per second."""
     for name, slots, memory_gib, price, bandwidth in members:
         memory_mb = round(memory_gib * _GIB_MB)
-        yield name, VmType(name, slots, memory_mb, speed, price, bandwidth_mb_s=bandwidth)
+        yield (
+            name,
+            VmType(name, slots, memory_mb, speed, price, bandwidth_mb_s=bandwidth, region=REGION),
+        )
 
 
 CATALOG: Mapping[str, VmType] = dict(
@@ -69,7 +78,10 @@ CATALOG: Mapping[str, VmType] = dict(
             ("c5.xlarge", 4, 8, 0.17, 125.0),
             ("c5.2xlarge", 8, 16, 0.34, 250.0),
             ("c5.4xlarge", 16, 32, 0.68, 500.0),
+            ("c5n.large", 2, 5.25, 0.108, 375.0),
         ),
+        *_family(1.3, ("r5a.large", 2, 16, 0.113, 93.75)),
+        *_family(0.9, ("a1.4xlarge", 16, 32, 0.408, 500.0)),
     )
 )
 
@@ -81,15 +93,23 @@ _DEFAULTS: Mapping[str, float] = {
     "boot_s": 0.0,
     "bandwidth_mb_s": 125.0,
 }
+_WORDS = ("region",)
 _WHOLE = {"slots", "memory_mb"}
 _ABOVE_ZERO = {"slots", "speed", "bandwidth_mb_s"}
 _EXAMPLE = 'write [[vm_type]] tables with name = "…", slots = 4 and, if they matter, ' + ", ".join(
-    _DEFAULTS
+    (*_DEFAULTS, *_WORDS)
 )
 
 
 def load_catalog(path: Path) -> dict[str, VmType]:
     """The shipped types and those of the file; the file's come first where names are the same."""
+    if path == PAPERS and not path.exists():
+        return {**CATALOG, **PUBLISHED}
+    return {**CATALOG, **load_types(path)}
+
+
+def load_types(path: Path) -> dict[str, VmType]:
+    """Those of the file alone."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -107,13 +127,26 @@ def load_catalog(path: Path) -> dict[str, VmType]:
         if vm_type.name in own:
             raise UsageError(f"catalog {path} has two VM types called {vm_type.name!r}")
         own[vm_type.name] = vm_type
-    return {**CATALOG, **own}
+    return own
+
+
+def catalog_text(types: Iterable[VmType], remark: str) -> str:
+    """A catalog's file; JSON's strings and numbers are TOML's."""
+    lines = [f"# {remark}"]
+    for vm_type in types:
+        lines += ["", "[[vm_type]]"]
+        lines += [
+            f"{key} = {json.dumps(getattr(vm_type, key))}"
+            for key in (*_REQUIRED, *_DEFAULTS, *_WORDS)
+        ]
+    return "\n".join([*lines, ""])
 
 
 def _vm_type(place: str, entry: Any) -> VmType:
     if not isinstance(entry, dict):
         raise UsageError(f"{place}: found {entry!r}, expected a table", _EXAMPLE)
-    known = (*_REQUIRED, *_DEFAULTS)
+    numeric = (*_REQUIRED[1:], *_DEFAULTS)
+    known = (*_REQUIRED, *_DEFAULTS, *_WORDS)
     for name in entry:
         if name not in known:
             raise UsageError(f"{place}: {name!r} is not known", f"known keys: {', '.join(known)}")
@@ -127,7 +160,10 @@ def _vm_type(place: str, entry: Any) -> VmType:
         )
     if name == "local":
         raise UsageError(f"{place}: `local` is this machine and cannot be another type")
-    numbers = {key: _number(place, key, {**_DEFAULTS, **entry}[key]) for key in known[1:]}
+    region = entry.get("region", "")
+    if not isinstance(region, str):
+        raise UsageError(f"{place}: found region = {region!r}, expected a text")
+    numbers = {key: _number(place, key, {**_DEFAULTS, **entry}[key]) for key in numeric}
     return VmType(
         name=name,
         slots=round(numbers["slots"]),
@@ -136,6 +172,7 @@ def _vm_type(place: str, entry: Any) -> VmType:
         price_usd_per_hour=numbers["price_usd_per_hour"],
         boot_s=numbers["boot_s"],
         bandwidth_mb_s=numbers["bandwidth_mb_s"],
+        region=region,
     )
 
 

@@ -7,7 +7,7 @@ read nor store them.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,6 +15,7 @@ from typing import Any
 
 from provisioning import ec2_answers as answers
 from provisioning.ec2_fence import Fence, fence_name
+from provisioning.ec2_prices import refreshed
 from provisioning.fleet import architecture, split_number
 from provisioning.lease import as_tag, user_data
 from provisioning.provider import (
@@ -26,6 +27,7 @@ from provisioning.provider import (
     Unanswered,
 )
 from scicore.errors import UsageError
+from scicore.model.cloud import VmType
 
 # Python 3.11 is in it, and its releases are what we measure on.
 DEFAULT_IMAGE = "/aws/service/debian/release/12/latest/{arch}"
@@ -187,9 +189,11 @@ class Ec2:
 
     # --- prices ---------------------------------------------------------------------------------
 
-    def clients_for_prices(self) -> tuple[Any, Any]:
-        """EC2 and the price list, which is served from a few regions only."""
-        return self._ec2, self._client("pricing", "us-east-1")
+    def prices(self, known: Mapping[str, VmType], names: Collection[str]) -> list[VmType]:
+        """The types of these names as they are today; the price list has one home for all."""
+        pricing = self._client("pricing", "us-east-1")
+        with calling("asking for VM types and prices"):
+            return refreshed(self._ec2, pricing, self.region, known, names)
 
 
 def _numbers(vms: Sequence[str]) -> range:
@@ -218,6 +222,7 @@ def calling(doing: str, vm_type: str = "", *, missing_is_fine: bool = False) -> 
         BotoCoreError,
         ClientError,
         CredentialRetrievalError,
+        EndpointConnectionError,
         HTTPClientError,
         NoCredentialsError,
         PartialCredentialsError,
@@ -248,7 +253,7 @@ def calling(doing: str, vm_type: str = "", *, missing_is_fine: bool = False) -> 
             f"{doing}: no AWS credentials: {error}",
             "set AWS_PROFILE, or log in with `aws configure` or `aws sso login`",
         ) from error
-    except HTTPClientError as error:  # no answer, or half of one
+    except (EndpointConnectionError, HTTPClientError) as error:  # no answer, or half of one
         raise Unanswered(
             f"{doing}: AWS cannot be reached: {error}", "check the network and --region"
         ) from error

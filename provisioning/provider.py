@@ -95,6 +95,10 @@ class Provider(Protocol):
 
     name: str  # as in --provider
 
+    @property
+    def region(self) -> str:
+        """Where its machines are, as prices name it; empty where that means nothing."""
+
     def prepare(self, cluster: Cluster, lease_until: datetime) -> None:
         """What machines need before they are launched: key, fence. Existing ones are reused."""
 

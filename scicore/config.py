@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from scicore.errors import UsageError
 
 LEASE = "SCICUMULUS_LEASE_S"  # a slave that is silent for longer counts as dead
 KEEP = "SCICUMULUS_KEEP_S"  # how long programs go on without a slave
 DATABASE_PATIENCE = "SCICUMULUS_DATABASE_PATIENCE_S"  # how long a database may be away
+
+
+CATALOG = "SCICUMULUS_CATALOG"  # the user's own VM types and prices
+
+
+def user_catalog() -> Path:
+    """Where `cluster prices --refresh` writes, and every verb reads; it need not exist."""
+    if chosen := os.environ.get(CATALOG):
+        return Path(chosen)
+    if home := os.environ.get("SCICUMULUS_HOME"):
+        return Path(home) / "catalog.toml"
+    config = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+    if not config.is_absolute():
+        config = Path("~/.config").expanduser()
+    return config / "scicumulus" / "catalog.toml"
 
 
 def seconds(name: str, default: float) -> float:

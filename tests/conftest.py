@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.console import Console
+from tests.integration.ec2_stand_in import Ec2Server, serving
 
 
 @contextmanager
@@ -36,3 +37,18 @@ def fresh_home() -> Iterator[Path]:
     """Where no server was ever started."""
     with new_home() as path:
         yield path
+
+
+@pytest.fixture(scope="session")
+def ec2_server() -> Iterator[Ec2Server]:
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def ec2(ec2_server: Ec2Server, monkeypatch: pytest.MonkeyPatch) -> Ec2Server:
+    """An AWS account with nothing in it; this process and its children talk to it."""
+    for name, value in ec2_server.environment().items():
+        monkeypatch.setenv(name, value)
+    ec2_server.reset()
+    return ec2_server

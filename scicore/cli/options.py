@@ -64,7 +64,7 @@ def problem_options(command: _F) -> _F:
                 "--catalog",
                 type=click.Path(path_type=Path, dir_okay=False),
                 metavar="FILE",
-                help="TOML with further VM types, in [[vm_type]] tables.",
+                help="TOML with further VM types, in [[vm_type]] tables; `papers`: as published.",
             ),
             click.option(
                 "--transfer",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from scicore.cli.planning import (
     policy_for,
     solve,
 )
+from scicore.config import user_catalog
 from scicore.engine import burn
 from scicore.engine.staging import size_and_digest
 from scicore.errors import UsageError
@@ -100,7 +102,13 @@ class Cloud:
 def catalog_of(file: Path | None, workflow: Workflow) -> dict[str, VmType]:
     """The VM types there are; the workflow's own come before the catalog's."""
     own = {vm_type.name: vm_type for vm_type in workflow.machine_types}
-    return {**(load_catalog(file) if file else CATALOG), **own}
+    return {**base_catalog(file), **own}
+
+
+def base_catalog(file: Path | None) -> Mapping[str, VmType]:
+    """What ships, and what the file adds: the one asked for, else the user's own."""
+    chosen = file or user_catalog()
+    return load_catalog(chosen) if file or chosen.exists() else CATALOG
 
 
 def fleet_of(text: str | None, workflow: Workflow, catalog: Path | None = None) -> Fleet:

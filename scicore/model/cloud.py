@@ -20,6 +20,7 @@ class VmType:
     price_usd_per_hour: float
     boot_s: float = 0.0
     bandwidth_mb_s: float = 125.0
+    region: str = ""  # where the price holds; empty: anywhere
 
     def cost_usd(self, seconds: float) -> float:
         """Per-second billing with the providers' usual minimum; an unused VM costs nothing."""

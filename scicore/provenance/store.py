@@ -205,6 +205,17 @@ def load_plan(connection: Connection, plan_id: int) -> tuple[int, Plan]:
 # --- run ----------------------------------------------------------------------------------------
 
 
+def limits_of_plan(connection: Connection, plan_id: int) -> tuple[int, float]:
+    """max_vm_amount and max_financial_cost of the plan's workflow; 0 = no limit."""
+    definition = tables.workflow.c.definition
+    row = connection.execute(
+        select(definition["max_vm_amount"], definition["max_cost_usd"])
+        .join(tables.plan, tables.plan.c.workflow_id == tables.workflow.c.workflow_id)
+        .where(tables.plan.c.plan_id == plan_id)
+    ).one()
+    return int(row[0] or 0), float(row[1] or 0.0)
+
+
 def prepare_run(
     connection: Connection,
     workflow_id: int,

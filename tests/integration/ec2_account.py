@@ -1,0 +1,144 @@
+"""An AWS account as tests see it: clusters of ours in it, things of others, and what is left."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import boto3
+
+from provisioning.catalog import CATALOG
+from provisioning.ec2 import Ec2, Ec2Settings
+from provisioning.ending import Ending, Patience
+from provisioning.launching import Launching, Order
+from provisioning.ledger import Ledger, MemoryLedger
+from provisioning.provider import Cluster, Machine
+from scicore.model.cloud import parse_fleet
+
+OWNER = "ada"
+FLEET = "2xt2.micro,1xt2.2xlarge"
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIQJy5pzY7lEh1ZkNkwXTVeOsOyIhjq0sOCbj3xcKfP+ test"
+HURRY = Patience(poll_s=0.01, settle_s=0.5, boot_s=30.0, end_s=30.0, asks=2)
+OURS = "scicumulus:cluster"
+
+
+def client() -> Any:
+    return boto3.client("ec2")
+
+
+def later(**by: float) -> datetime:
+    return datetime.now(UTC) + timedelta(**by)
+
+
+@dataclass
+class Account:
+    """What a user of the account does; `ahead` moves the clock of what is done."""
+
+    provider: Ec2 = field(default_factory=lambda: Ec2(Ec2Settings(), sleep=lambda _: None))
+    ledger: Ledger = field(default_factory=MemoryLedger)
+    ahead: timedelta = timedelta()
+    said: list[str] = field(default_factory=list)
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self.ahead
+
+    @property
+    def launching(self) -> Launching:
+        sleep = time.sleep
+        return Launching(self.provider, self.ledger, self.now, sleep, self.said.append, HURRY)
+
+    @property
+    def ending(self) -> Ending:
+        sleep = time.sleep
+        return Ending(self.provider, self.ledger, self.now, sleep, self.said.append, HURRY)
+
+    def order(self, name: str = "m", fleet: str = FLEET, **more: Any) -> Order:
+        wanted = parse_fleet(fleet, CATALOG)
+        cluster = Cluster(name, more.pop("owner", OWNER), KEY, "192.0.2.7/32", "plan 7")
+        lease_until = more.pop("lease_until", None) or later(hours=1)
+        return Order(cluster, wanted.text, wanted.vms, lease_until, **more)
+
+    def up(self, name: str = "m", fleet: str = FLEET, **more: Any) -> tuple[Machine, ...]:
+        return self.launching.up(self.order(name, fleet, **more))
+
+
+def alive() -> list[dict[str, Any]]:
+    pages = client().get_paginator("describe_instances").paginate()
+    return [
+        instance
+        for page in pages
+        for reservation in page["Reservations"]
+        for instance in reservation["Instances"]
+        if instance["State"]["Name"] not in ("terminated", "shutting-down")
+    ]
+
+
+def left_of(owner: str = OWNER) -> list[str]:
+    """Everything that costs money or is in the way: instances, groups, keys of the owner."""
+    ec2 = client()
+    mine = [{"Name": "tag:scicumulus:owner", "Values": [owner]}]
+    return [
+        *(
+            each["InstanceId"]
+            for each in alive()
+            if {"Key": "scicumulus:owner", "Value": owner} in each.get("Tags", [])
+            and each.get("ClientToken", "").startswith("scicumulus-")
+        ),
+        *(
+            each["GroupId"]
+            for each in ec2.describe_security_groups(Filters=mine)["SecurityGroups"]
+            if each["GroupName"].startswith("scicumulus-")
+        ),
+        *(each["KeyName"] for each in ec2.describe_key_pairs(Filters=mine)["KeyPairs"]),
+    ]
+
+
+def add_foreign_things() -> None:
+    """What must never be touched: others' instances, also such that look like ours."""
+    ec2 = client()
+    ours = {
+        OURS: "m",
+        "scicumulus:owner": OWNER,
+        "scicumulus:lease": "2020-01-01T00:00:00+0000",
+        "scicumulus:first-vm": "t2.micro-1",
+    }
+    copied = [{"Key": key, "Value": value} for key, value in ours.items()]
+    one = {"ImageId": "ami-1", "MinCount": 1, "MaxCount": 1, "InstanceType": "t2.micro"}
+    ec2.run_instances(**one)
+    ec2.run_instances(
+        **one,
+        ClientToken="launch-more-like-this",
+        TagSpecifications=[{"ResourceType": "instance", "Tags": copied}],
+    )
+    ec2.create_security_group(
+        GroupName="web",
+        Description="somebody's",
+        TagSpecifications=[{"ResourceType": "security-group", "Tags": copied}],
+    )
+    ec2.import_key_pair(KeyName="laptop", PublicKeyMaterial=KEY.encode())
+    bob = Account()
+    bob.up("m-of-bob", "1xt2.micro", owner="bob", lease_until=later(hours=-1))
+
+
+def foreign_things() -> list[str]:
+    ec2 = client()
+    return [
+        *sorted(
+            each["InstanceId"]
+            for each in alive()
+            if not each.get("ClientToken", "").startswith("scicumulus-")
+            or {"Key": "scicumulus:owner", "Value": "bob"} in each.get("Tags", [])
+        ),
+        *sorted(
+            each["GroupName"]
+            for each in ec2.describe_security_groups()["SecurityGroups"]
+            if not each["GroupName"].startswith(f"scicumulus-{OWNER}")
+        ),
+        *sorted(
+            each["KeyName"]
+            for each in ec2.describe_key_pairs()["KeyPairs"]
+            if not each["KeyName"].startswith(f"scicumulus-{OWNER}")
+        ),
+    ]
