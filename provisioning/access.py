@@ -6,6 +6,8 @@ the provider reports.
 
 from __future__ import annotations
 
+import ipaddress
+import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from scicore.errors import ScicumulusError
 HOSTFILE = "hostfile"
 SSH_CONFIG = "ssh_config"
 KNOWN_HOSTS = "known_hosts"
+LONGEST, SHORTEST = 24, 8  # prefixes of a network that is taken to be the cluster's
 _HOST = """\
 Host {address}
 HostName {address}
@@ -32,12 +35,16 @@ StrictHostKeyChecking yes
 def targets_of(
     provider: Provider, machines: Sequence[Machine], identity: Path
 ) -> tuple[Target, ...]:
-    """The machines that run, with the host keys that the provider vouches for."""
+    """The machines that run, with the host keys that the provider vouches for.
+
+    From within their network they are reached by their private addresses, as MPI will need it.
+    """
     running = [machine for machine in machines if machine.state is MachineState.RUNNING]
+    inside = _is_inside(network_of([machine.private_address for machine in running]))
     return tuple(
         Target(
             machine.vm,
-            machine.address,
+            machine.private_address if inside else machine.address,
             machine.user,
             provider.host_keys(machine),
             identity,
@@ -47,11 +54,38 @@ def targets_of(
     )
 
 
+def network_of(addresses: Sequence[str]) -> str:
+    """CIDR of what these addresses have in common, at least 256 of them; empty if it is little."""
+    try:
+        numbers = [int(ipaddress.IPv4Address(address)) for address in addresses]
+    except ValueError:
+        return ""
+    if not numbers:
+        return ""
+    common = 32 - max(number ^ numbers[0] for number in numbers).bit_length()
+    length = min(common, LONGEST)
+    if length < SHORTEST:
+        return ""
+    return str(ipaddress.ip_network((numbers[0], length), strict=False))
+
+
+def _is_inside(network: str) -> bool:
+    """Whether this computer has an address in it. Nothing is sent."""
+    if not network:
+        return False
+    inside = ipaddress.ip_network(network)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((str(inside[1 << 1]), 22))
+        except OSError:
+            return False
+        return ipaddress.ip_address(probe.getsockname()[0]) in inside
+
+
 def write_files(
     directory: Path,
     targets: Sequence[Target],
     types: Mapping[str, tuple[str, int]],
-    network: str = "",
 ) -> Path:
     """The hostfile, and what it needs. `types`: name and slots of each VM's type, by VM."""
     if not targets:
@@ -63,15 +97,10 @@ def write_files(
         Host(target.address, types[target.vm][1], target.vm, types[target.vm][0])
         for target in targets
     )
+    network = network_of([target.address for target in targets])
     file = directory / HOSTFILE
     _write(file, write(Hostfile(hosts, SSH_CONFIG, network), f"cluster {directory.name}"))
     return file
-
-
-def forget_files(directory: Path) -> None:
-    """When its cluster has ended."""
-    for name in (HOSTFILE, SSH_CONFIG, KNOWN_HOSTS):
-        (directory / name).unlink(missing_ok=True)
 
 
 def _entry(target: Target, known: Path) -> str:

@@ -31,6 +31,17 @@ tar -xf - -C "$1/ssh"
     ssh-keygen -q -t ed25519 -N "" -C scicumulus -f "$1/ssh/id_ed25519" >&2
 cat "$1/ssh/id_ed25519.pub"
 """
+# An empty directory, where there is none, or one that was made by this very script.
+_ROOM = """set -eu
+if [ -e "$1" ] && [ ! -e "$1/$2" ]; then echo "$1 is there, and not ours" >&2; exit 1; fi
+rm -rf "$1"
+if ! mkdir -p "$1" 2> /dev/null; then
+    sudo -n mkdir -p "$1"
+    sudo -n chown "$(id -u):$(id -g)" "$1"
+fi
+: > "$1/$2"
+"""
+_OURS = ".scicumulus"
 _UNPACK = 'mkdir -p "$1" && tar -xzf - -C "$1"'
 _ADMIT = """set -eu
 umask 077
@@ -57,6 +68,7 @@ class Software:
     requirement: str = "scicumulus"  # as pip takes it
     wheels: tuple[Path, ...] = ()  # all that is needed: then no index is asked
     with_dependencies: bool = True
+    version: str = ""  # an environment that has this version is left as it is
     baked: Path | None = None  # made by `bake`
 
     @property
@@ -73,8 +85,9 @@ class Software:
 class Wanted:
     """How every host should be."""
 
-    directory: str  # absolute, on the hosts: software, keys, settings
+    directory: str = ".scicumulus"  # on the hosts, below the home of who logs in: keys, settings
     software: Software | None = None  # None: it is there (an image, a shared file system)
+    environment: str = ""  # absolute; where it is installed; default: `venv` in the directory
     workflow: Path | None = None  # absolute; it gets the same path there
     authorized_keys: str = ".ssh/authorized_keys"  # of the user who logs in
 
@@ -129,15 +142,20 @@ def _prepare(session: Session, wanted: Wanted, workflow: bytes, all: Sequence[Ta
     directory = wanted.directory
     files = {
         "known_hosts": known_hosts(all).encode(),
-        "config": _CONFIG.format(directory=directory).encode(),
+        "config": _CONFIG.format(directory=_for_ssh(directory)).encode(),
     }
     public = session.run("sh", "-c", _OWN_KEY, "sh", directory, stdin=_archive(files))
     if wanted.software is not None:
-        _install(session, directory, wanted.software)
+        environment = wanted.environment or f"{directory}/venv"
+        _install(session, directory, environment, wanted.software)
     if wanted.workflow is not None:
         # Over what is there: runs of earlier times stay.
         session.run("sh", "-c", _UNPACK, "sh", str(wanted.workflow), stdin=workflow)
     return public.strip()
+
+
+def _for_ssh(directory: str) -> str:
+    return directory if directory.startswith("/") else f"~/{directory}"
 
 
 def _admit(session: Session, file: str, keys: str) -> None:
@@ -157,19 +175,21 @@ def _archive(files: dict[str, bytes]) -> bytes:
 # --- software -----------------------------------------------------------------------------------
 
 
-def _install(session: Session, directory: str, software: Software) -> None:
+def _install(session: Session, directory: str, environment: str, software: Software) -> None:
     digest = software.digest
     if session.try_to("cat", f"{directory}/{_READY}").out == digest:
         return
-    environment = f"{directory}/venv"
+    if software.version and _version(session, environment) == software.version:
+        return
+    # Never over what somebody else has put there.
+    session.run("sh", "-c", _ROOM, "sh", environment, _OURS)
     if software.baked is not None:
         session.put(software.baked.read_bytes(), f"{directory}/baked.tar.gz")
-        session.run("rm", "-rf", environment)
-        session.run("tar", "-xzf", f"{directory}/baked.tar.gz", "-C", directory)
+        session.run("tar", "-xzf", f"{directory}/baked.tar.gz", "-C", environment)
         session.run("rm", f"{directory}/baked.tar.gz")
         session.run(f"{environment}/bin/python", "-c", "import scicore")
     else:
-        session.run(_python(session), "-m", "venv", "--clear", environment)
+        session.run(_python(session), "-m", "venv", environment)
         words = [f"{environment}/bin/python", "-m", "pip", "install", "--quiet"]
         if software.wheels:
             session.run("rm", "-rf", f"{directory}/wheels")  # others would be found there, too
@@ -181,6 +201,11 @@ def _install(session: Session, directory: str, software: Software) -> None:
             words.append("--no-deps")
         session.run(*words, software.requirement)
     session.put(digest.encode(), f"{directory}/{_READY}")
+
+
+def _version(session: Session, environment: str) -> str:
+    code = "import scicore; print(scicore.__version__)"
+    return session.try_to(f"{environment}/bin/python", "-c", code).out.strip()
 
 
 def _python(session: Session) -> str:
@@ -201,14 +226,14 @@ def _python(session: Session) -> str:
     )
 
 
-def bake(target: Target, directory: str, file: Path) -> None:
+def bake(target: Target, directory: str, file: Path, environment: str = "") -> None:
     """What was installed on a host, as a file from which others are made ready in seconds.
 
-    They must be of the same kind (processor, system), and use the same directory.
+    They must be of the same kind (processor, system), and have it in the same place.
     """
     with connect(target) as session:
         packed = f"{directory}/baking.tar.gz"
-        session.run("tar", "-czf", packed, "-C", directory, "venv")
+        session.run("tar", "-czf", packed, "-C", environment or f"{directory}/venv", ".")
         try:
             data = session.get(packed)
         finally:

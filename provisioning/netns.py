@@ -35,6 +35,7 @@ class Netns:
     """The driver."""
 
     name = "netns"
+    region = ""
 
     def __init__(self, home: Path, shared: Sequence[Path] = ()) -> None:
         """`shared`: directories that the hosts see as well although they are below /tmp."""
@@ -84,10 +85,6 @@ class Netns:
     def _is_owned(self, cluster: str, owner: str) -> bool:
         record = self._home / cluster / "cluster.json"
         return record.exists() and _owner(record) == owner
-
-    def network(self, cluster: str) -> str:
-        """CIDR of the addresses through which hosts and caller reach each other."""
-        return f"{_network(cluster)}.0/24"
 
     # --- its hosts -------------------------------------------------------------------------------
 

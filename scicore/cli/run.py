@@ -60,6 +60,7 @@ class Timing:
     metavar="FILE",
     help="Run on these hosts, reached by SSH; they are the plan's VMs.",
 )
+@click.option("--cluster", metavar="NAME", help="Run on the VMs that `cluster up` has launched.")
 @click.option("--plan", "plan_id", type=int, metavar="ID", help="Follow this stored plan.")
 @click.option(
     "--algorithm",
@@ -86,6 +87,7 @@ def command(
     spec: Path,
     fleet: str | None,
     hostfile: Path | None,
+    cluster: str | None,
     plan_id: int | None,
     algorithm: str | None,
     seed: int,
@@ -116,6 +118,9 @@ def command(
     clock.lap("specification")
     database = connect(database_url)
     clock.lap("database")
+    if cluster is not None:
+        hostfile = _bring_to(cluster, hostfile, specification, database_url)
+        clock.lap("cluster")
     hosts = _hosts(hostfile, specification)
     wish = _Wish(fleet, plan_id, algorithm, seed, dispatch, hosts)
     with database.engine.begin() as connection:
@@ -152,6 +157,20 @@ def _hosts(file: Path | None, specification: Specification) -> Hosts | None:
     from scicore.cli.preparation import catalog_of
 
     return Hosts(file, catalog_of(None, specification.workflow))
+
+
+def _bring_to(
+    cluster: str, hostfile: Path | None, specification: Specification, database_url: str | None
+) -> Path:
+    """The workflow's directory goes to every host of the cluster; returns its hostfile."""
+    from scicore.cli.configuring import make_ready
+    from scicore.errors import UsageError
+
+    if hostfile is not None:
+        raise UsageError("--cluster brings its own hostfile: leave --hostfile out")
+    directory = Path(specification.workflow.directory).absolute()
+    made, _ = make_ready(cluster, database_url, None, directory)
+    return made
 
 
 def _prepare(connection: Connection, specification: Specification, wish: _Wish) -> Job:

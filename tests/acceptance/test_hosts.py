@@ -12,32 +12,22 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from provisioning.access import targets_of, write_files
-from provisioning.bootstrap import Wanted, configure
-from provisioning.catalog import CATALOG
-from provisioning.ending import Ending
-from provisioning.keys import ensure_key
-from provisioning.launching import Launching, Order
-from provisioning.ledger import MemoryLedger
 from provisioning.netns import Netns
-from provisioning.netns_host import OWN, why_not
+from provisioning.netns_host import NetnsHost, why_not
 from provisioning.provider import Cluster, LaunchRequest, Machine
-from scicore.model.cloud import parse_fleet
-from tests.acceptance.console import SCICUMULUS, Console
+from tests.acceptance.console import SCICUMULUS, Console, Said
 from tests.acceptance.workflows import PASS_ON, Step, write_workflow
 
-ROOT = Path(__file__).parents[2]
+SHARED = [Path(__file__).parents[2], Path(sys.prefix), Path(sys.base_prefix)]
 FLEET = "2xt2.micro,1xt2.medium"
 CUT = "t2.micro-1"
 LATE = "t2.micro-3"
-OWNER = "tester"
 PATIENCE_S = 120.0
 
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not() or "it works")
@@ -61,80 +51,44 @@ def until(condition: Any, what: str) -> None:
 
 @dataclass
 class Site:
-    """A cluster of namespace hosts, and the directory of those who use it."""
+    """A cluster of namespace hosts, as its user sees it, and from behind."""
 
     console: Console
     directory: Path  # on this side only
-    provider: Netns
     name: str
-    ledger: MemoryLedger = field(default_factory=MemoryLedger)
-    said: list[str] = field(default_factory=list)
 
     @property
-    def cluster(self) -> Cluster:
-        key = ensure_key(self.directory / "cluster", self.name)
-        return Cluster(self.name, OWNER, key.public_key)
+    def behind(self) -> Netns:
+        return Netns(self.console.home / "netns")
 
-    @property
-    def identity(self) -> Path:
-        return ensure_key(self.directory / "cluster", self.name).private_file
-
-    def up(self, fleet: str) -> None:
-        vms = parse_fleet(fleet, CATALOG).vms
-        order = Order(self.cluster, fleet, vms, datetime.now(UTC) + timedelta(hours=1))
-        launching = Launching(
-            self.provider, self.ledger, lambda: datetime.now(UTC), time.sleep, self.said.append
-        )
-        launching.up(order)
-
-    def down(self) -> None:
-        ending = Ending(
-            self.provider, self.ledger, lambda: datetime.now(UTC), time.sleep, self.said.append
-        )
-        ending.down(self.name, OWNER)
+    def say(self, *words: str | Path) -> Said:
+        said = self.console(*words)
+        assert said.code == 0, said
+        return said
 
     def machines(self) -> dict[str, Machine]:
-        return {machine.vm: machine for machine in self.provider.observe(self.name)}
+        return {machine.vm: machine for machine in self.behind.observe(self.name)}
 
-    def configure(self, workflow: Path, *vms: str) -> None:
-        machines = [self.machines()[vm] for vm in vms] if vms else [*self.machines().values()]
-        targets = targets_of(self.provider, machines, self.identity)
-        keys = f"{OWN}/authorized_keys"
-        configure(targets, Wanted(OWN, None, workflow, keys), self.said.append)
-
-    def hostfile(self, *vms: str) -> Path:
-        machines = self.machines()
-        chosen = [machines[vm] for vm in vms] if vms else [*machines.values()]
-        targets = targets_of(self.provider, chosen, self.identity)
-        types = {m.vm: (m.vm_type, CATALOG[m.vm_type].slots) for m in chosen}
-        return write_files(
-            self.directory / "cluster", targets, types, self.provider.network(self.name)
-        )
+    def host(self, vm: str) -> NetnsHost:
+        return self.behind.host(self.machines()[vm])
 
     def on_host(self, vm: str, path: Path) -> Path:
         """A file below the host's own /tmp, as it is seen from here."""
-        return self.provider.host(self.machines()[vm]).directory / "tmp" / path.relative_to("/tmp")
-
-    def processes(self) -> set[int]:
-        """All that run on the hosts, seen from outside."""
-        return {
-            pid for machine in self.machines().values() for pid in self.provider.host(machine).pids
-        }
+        return self.host(vm).directory / "tmp" / path.relative_to("/tmp")
 
 
 @pytest.fixture(scope="module")
 def site(home: Path) -> Iterator[Site]:
     directory = Path(tempfile.mkdtemp(prefix="scicumulus-hosts-", dir="/tmp"))
-    console = Console(home, directory)
-    shared = [ROOT, Path(sys.prefix), Path(sys.base_prefix)]
-    provider = Netns(directory / "netns", shared)
-    made = Site(console, directory, provider, f"test-{os.getpid()}")
+    made = Site(Console(home, directory), directory, f"test-{os.getpid()}")
+    rent = ("--provider", "netns", "--name", made.name, "--reachable-from", "none", "--yes")
     try:
-        made.up(FLEET)
+        up = made.say("cluster", "up", "--fleet", FLEET, *rent, "--json").document
+        assert len(up["machines"]) == 3
         yield made
     finally:
-        made.down()
-        console.leave_nothing()
+        made.console("cluster", "down", made.name, "--provider", "netns")
+        made.console.leave_nothing()
         shutil.rmtree(directory)
 
 
@@ -151,19 +105,20 @@ def test_every_activation_runs_on_the_vm_that_the_plan_named(site: Site) -> None
     spec = write_workflow(
         site.directory / "plain", [Step("one", SHORT), Step("two", SHORT, after="one")], rows(8)
     )
-    site.configure(spec.parent)
-    hostfile = site.hostfile()
-    made = site.console("plan", spec, "--fleet", FLEET, "--algorithm", "heft", "--json")
+    made = site.say("plan", spec, "--fleet", FLEET, "--algorithm", "heft", "--json")
     plan = str(made.document["plan_id"])
+    ready = site.say("cluster", "configure", site.name, "--json").document
+    hostfile = Path(ready["hostfile"])
 
-    fewer = site.hostfile("t2.micro-1", "t2.medium-1")
+    fewer = site.directory / "fewer"
+    lines = hostfile.read_text().replace("ssh_config", str(hostfile.with_name("ssh_config")))
+    fewer.write_text("".join(line for line in lines.splitlines(True) if "t2.micro-2" not in line))
     refused = site.console("run", spec, "--plan", plan, "--hostfile", fewer, "--json")
     assert refused.code == 2, refused
     assert "VM t2.micro-2 (t2.micro): no host" in refused.err
 
-    hostfile = site.hostfile()
-    options = ("--plan", plan, "--hostfile", str(hostfile), "--dispatch", "strict")
-    ran = site.console.run(spec, *options)
+    options = ("--plan", plan, "--cluster", site.name, "--dispatch", "strict", "--json")
+    ran = site.say("run", spec, *options).document
     assert ran["finished"] == 16
     assert ran["attempts"] == 16
     seen = attempts(site, ran["run_id"])
@@ -182,9 +137,7 @@ def test_every_activation_runs_on_the_vm_that_the_plan_named(site: Site) -> None
 def test_a_run_outlives_a_host_that_is_cut_off_and_takes_a_new_one_in(site: Site) -> None:
     steps = [Step("one", SLOW), Step("two", GATED, after="one")]
     spec = write_workflow(site.directory / "lossy", steps, rows(12))
-    site.configure(spec.parent)
-    hostfile = site.hostfile("t2.micro-1", "t2.micro-2", "t2.medium-1")
-    options = ("--hostfile", hostfile, "--algorithm", "heft", "--json")
+    options = ("--cluster", site.name, "--algorithm", "heft", "--json")
     running = site.console.start(SCICUMULUS, "run", spec, *options)
     ran = "FROM attempt JOIN run USING (run_id) WHERE directory LIKE %s AND vm = %s"
     place = f"{spec.parent}/%"
@@ -195,21 +148,20 @@ def test_a_run_outlives_a_host_that_is_cut_off_and_takes_a_new_one_in(site: Site
         return int(row[0])
 
     until(lambda: count(CUT, ended=True) > 0 and count(CUT, ended=False) > 0, "work on the host")
-    cut = site.machines()[CUT]
-    site.provider.host(cut).cut()
+    site.host(CUT).cut()
     until(lambda: state_of(site, place, CUT) == "lost", "the loss to be noticed")
     # Its program has ended meanwhile, and nobody could be told.
     late = site.on_host(CUT, spec.parent / "bin/slow-ended")
     until(lambda: len(late.read_text().split()) > count(CUT, ended=True) - 1, "a late result")
 
     # The host is back, with results that are worth nothing any more, and another one joins.
-    site.provider.host(cut).mend()
-    request = LaunchRequest(
-        "scicumulus-late", site.cluster, "t2.micro", (LATE,), datetime.now(UTC) + timedelta(hours=1)
-    )
-    site.provider.launch(request)
-    site.configure(spec.parent, LATE)
-    site.hostfile()
+    site.host(CUT).mend()
+    old = site.machines()[CUT]
+    public = (site.console.home / "netns" / site.name / "authorized_keys").read_text()
+    cluster = Cluster(site.name, old.owner, public)
+    asked = LaunchRequest("scicumulus-late", cluster, "t2.micro", (LATE,), old.lease_until)
+    Netns(site.console.home / "netns", SHARED).launch(asked)
+    site.say("cluster", "configure", site.name, "--workflow", spec)
     until(lambda: count(LATE, ended=False) > 0, "work for the host that joined")
     for vm in site.machines():
         site.on_host(vm, spec.parent / "bin/open").touch()
@@ -232,19 +184,19 @@ def test_a_run_outlives_a_host_that_is_cut_off_and_takes_a_new_one_in(site: Site
 
 
 def test_when_the_cluster_is_ended_nothing_of_it_is_left(site: Site) -> None:
-    hosts = [site.provider.host(machine) for machine in site.machines().values()]
+    hosts = [site.host(vm) for vm in site.machines()]
     processes = {pid for host in hosts for pid in host.pids}
     assert len(hosts) >= 3
     assert len(processes) >= 2 * len(hosts)
-    site.down()
+    site.say("cluster", "down", site.name, "--provider", "netns")
     assert not [pid for pid in processes if is_alive(pid)]
     assert not [host.id for host in hosts if Path("/run/netns", host.id).exists()]
     for host in hosts:
         assert not Path("/sys/class/net", host.bridge).exists()
         assert not Path("/sys/class/net", host.cable).exists()
         assert not host.directory.exists()
-    assert not (site.directory / "netns").exists()
-    assert site.ledger.all_open() == ()
+    assert not (site.console.home / "netns").exists()
+    assert not (site.console.home / "clusters" / site.name).exists()
 
 
 def is_alive(pid: int) -> bool:

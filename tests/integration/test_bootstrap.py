@@ -66,11 +66,15 @@ def test_software_workflow_and_trust_are_there_and_what_was_baked_serves_others(
     (workflow / "bin/it's").write_text("data")
     from_wheels = Software("scicumulus", (wheel,), with_dependencies=False)
     said: list[str] = []
-    configure([first], Wanted(OWN, from_wheels, workflow, KEYS), said.append)
+    configure(
+        [first], Wanted(OWN, from_wheels, workflow=workflow, authorized_keys=KEYS), said.append
+    )
     baked = tmp_path / "baked.tar.gz"
     bake(first, OWN, baked)
     from_baked = Software(baked=baked)
-    configure(targets, Wanted(OWN, from_baked, workflow, KEYS), said.append)
+    configure(
+        targets, Wanted(OWN, from_baked, workflow=workflow, authorized_keys=KEYS), said.append
+    )
     assert {line.split()[0] for line in said} == {"a-1", "a-2"}
     for here, there in ((first, second), (second, first)):
         with connect(here) as session:
@@ -85,7 +89,7 @@ def test_software_workflow_and_trust_are_there_and_what_was_baked_serves_others(
             assert modes.split() == ["700", "600"]
             before = session.run("stat", "-c", "%i %Y", python, f"{OWN}/authorized_keys")
     # Once more: what is there is left alone.
-    configure(targets, Wanted(OWN, from_baked, None, KEYS), said.append)
+    configure(targets, Wanted(OWN, from_baked, workflow=None, authorized_keys=KEYS), said.append)
     with connect(second) as session:
         after = session.run("stat", "-c", "%i %Y", python, f"{OWN}/authorized_keys")
     assert after == before
@@ -97,11 +101,13 @@ def test_a_host_that_cannot_be_configured_is_named_and_the_others_are_ready(
     first, second = targets
     impostor = replace(second, host_keys=first.host_keys)
     with pytest.raises(Unconfigured) as caught:
-        configure([first, impostor], Wanted(OWN, None, None, KEYS), print)
+        configure([first, impostor], Wanted(OWN, None, workflow=None, authorized_keys=KEYS), print)
     assert list(caught.value.failures) == ["a-2"]
     assert "another host key" in caught.value.message
     with pytest.raises(Unconfigured, match=r"a-1 .*failed \(exit code 1\): mkdir: "):
-        configure([first], Wanted("/proc/nowhere", None, None, KEYS), print)
+        configure(
+            [first], Wanted("/proc/nowhere", None, workflow=None, authorized_keys=KEYS), print
+        )
 
 
 def test_a_host_ends_itself_when_its_lease_is_over(tmp_path: Path) -> None:
