@@ -95,6 +95,10 @@ class Hosts:
                 f"every host needs SSH without a password and this Python at {sys.executable}",
             )
 
+    def seats(self, fleet: Fleet) -> tuple[Seat, ...]:
+        """Who is where, as the hostfile has it now."""
+        return hostfile.seat_again(self.read().hosts, fleet, self._catalog)
+
     # --- every job -------------------------------------------------------------------------------
 
     def command(
@@ -174,11 +178,16 @@ class Hosts:
             answers = pool.map(lambda address: self._ask_one(address, words), addresses)
             return {address: why for address, why in zip(addresses, answers, strict=True) if why}
 
+    def reaching(self, address: str, words: Sequence[str]) -> list[str]:
+        """The command that runs another one on a host."""
+        if address in _HERE:
+            return list(words)
+        return [*shlex.split(self._agent), address, shlex.join(words)]
+
     def _ask_one(self, address: str, words: Sequence[str]) -> str:
-        command = [*shlex.split(self._agent), address, shlex.join(words)]
         try:
             done = subprocess.run(
-                command,
+                self.reaching(address, words),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=ANSWER_S,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -131,7 +132,8 @@ def command(
         if database_url:
             say("(with SCICUMULUS_DATABASE_URL set to the same database)")
         return 0
-    summary = see_through(database, job, to_stderr=as_json)
+    with _lease(cluster, database_url):
+        summary = see_through(database, job, to_stderr=as_json)
     clock.lap("mpirun, the run included")
     if timing:
         clock.lap("run", summary.makespan_s or 0.0)
@@ -157,6 +159,14 @@ def _hosts(file: Path | None, specification: Specification) -> Hosts | None:
     from scicore.cli.preparation import catalog_of
 
     return Hosts(file, catalog_of(None, specification.workflow))
+
+
+def _lease(cluster: str | None, database_url: str | None) -> AbstractContextManager[None]:
+    if cluster is None:
+        return nullcontext()
+    from scicore.cli.leasing import kept_alive
+
+    return kept_alive(cluster, database_url)
 
 
 def _bring_to(

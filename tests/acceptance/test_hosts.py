@@ -35,6 +35,10 @@ pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not() or "it works")
 # Says when it starts and ends, in its host's own copy of the workflow's directory. The second
 # activity waits until the test opens its gate, for a minute or two at most.
 SHORT = f'here=$(dirname "$0")\necho "$1" >> "$here/started"\nsleep 0.3\n{PASS_ON}'
+WITH_FILE = (
+    'here=$(dirname "$0")\necho "$1" >> "$here/started"\necho "data of $1" > made.txt\n'
+    'printf "ID;MADE\\n%s;made.txt\\n" "$1" > ERelation.txt\n'
+)
 SLOW = f'here=$(dirname "$0")\nsleep 1.5\n{PASS_ON}echo "$1" >> "$here/slow-ended"\n'
 GATED = (
     'here=$(dirname "$0")\nn=0\n'
@@ -102,9 +106,11 @@ def attempts(site: Site, run: int) -> list[tuple[str, int, str, str, str, str]]:
 
 
 def test_every_activation_runs_on_the_vm_that_the_plan_named(site: Site) -> None:
-    spec = write_workflow(
-        site.directory / "plain", [Step("one", SHORT), Step("two", SHORT, after="one")], rows(8)
-    )
+    one = Step("one", SHORT)
+    two = Step("two", WITH_FILE, after="one", gives=("ID", "MADE"))
+    spec = write_workflow(site.directory / "plain", [one, two], rows(8))
+    text = spec.read_text().replace('name="MADE" type="string"', 'name="MADE" type="file"')
+    spec.write_text(text)
     made = site.say("plan", spec, "--fleet", FLEET, "--algorithm", "heft", "--json")
     plan = str(made.document["plan_id"])
     ready = site.say("cluster", "configure", site.name, "--json").document
@@ -118,6 +124,7 @@ def test_every_activation_runs_on_the_vm_that_the_plan_named(site: Site) -> None
     assert "VM t2.micro-2 (t2.micro): no host" in refused.err
 
     options = ("--plan", plan, "--cluster", site.name, "--dispatch", "strict", "--json")
+    leases_before = max(machine.lease_until for machine in site.machines().values())
     ran = site.say("run", spec, *options).document
     assert ran["finished"] == 16
     assert ran["attempts"] == 16
@@ -128,6 +135,15 @@ def test_every_activation_runs_on_the_vm_that_the_plan_named(site: Site) -> None
     assert {vm for _, _, vm, _, _, _ in seen} == {"t2.micro-1", "t2.micro-2", "t2.medium-1"}
     told = dict(site.console.rows("SELECT vm, host FROM vm WHERE run_id = %s", ran["run_id"]))
     assert told == {vm: vm.replace(".", "-") for vm in told}
+    # The lease was renewed, and what the hosts made comes home.
+    lease_until = {machine.lease_until for machine in site.machines().values()}
+    assert min(lease_until) > leases_before
+    made_files = [Path(ran["directory"], f"two/{number}/made.txt") for number in range(1, 9)]
+    assert not any(file.exists() for file in made_files)
+    fetched = site.say("fetch", str(ran["run_id"]), "--json").document
+    assert fetched["unreachable"] == fetched["wrong"] == {}
+    assert fetched["files"] == 8
+    assert [file.read_text() for file in made_files] == [f"data of {n}\n" for n in range(8)]
     # Each really ran there: the host's own copy of the directory says so.
     for vm in told:
         started = site.on_host(vm, spec.parent / "bin/started").read_text().split()
