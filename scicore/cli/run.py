@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,10 +16,13 @@ from scicore.cli.output import database_option, json_option, print_json, say, un
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from scicore.cli.cloud_run import Rent
     from scicore.cli.hosts import Hosts
     from scicore.cli.preparation import Specification
     from scicore.cli.supervision import Job
     from scicore.model.plan import Plan
+    from scicore.provenance.connection import Database
+    from scicore.provenance.reader import RunSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,10 @@ class Timing:
     help="Run on these hosts, reached by SSH; they are the plan's VMs.",
 )
 @click.option("--cluster", metavar="NAME", help="Run on the VMs that `cluster up` has launched.")
+@click.option("--cloud", is_flag=True, help="Rent the plan's VMs for this run, and end them.")
+@click.option("--provider", default="ec2", show_default=True, help="With --cloud: where.")
+@click.option("--budget", type=float, metavar="USD", help="With --cloud: refuse if more.")
+@click.option("--yes", is_flag=True, help="With --cloud: do not ask before renting.")
 @click.option("--plan", "plan_id", type=int, metavar="ID", help="Follow this stored plan.")
 @click.option(
     "--algorithm",
@@ -89,6 +96,10 @@ def command(
     fleet: str | None,
     hostfile: Path | None,
     cluster: str | None,
+    cloud: bool,
+    provider: str,
+    budget: float | None,
+    yes: bool,
     plan_id: int | None,
     algorithm: str | None,
     seed: int,
@@ -108,8 +119,10 @@ def command(
     """
     clock = Timing()
     with undisturbed():
+        from scicore.cli.cloud_run import Rent
         from scicore.cli.preparation import Replay, load
         from scicore.cli.supervision import report, see_through
+        from scicore.errors import UsageError
         from scicore.provenance.connection import connect
 
     clock.lap("imports")
@@ -119,11 +132,18 @@ def command(
     clock.lap("specification")
     database = connect(database_url)
     clock.lap("database")
+    wish = _Wish(fleet, plan_id, algorithm, seed, dispatch)
+    if cloud:
+        if hostfile is not None or cluster is not None or prepare:
+            raise UsageError(
+                "--cloud rents its own hosts: leave --hostfile, --cluster, --prepare out"
+            )
+        rent = Rent(provider, budget, yes)
+        return _in_cloud(database, specification, wish, rent, database_url, as_json)
     if cluster is not None:
         hostfile = _bring_to(cluster, hostfile, specification, database_url)
         clock.lap("cluster")
-    hosts = _hosts(hostfile, specification)
-    wish = _Wish(fleet, plan_id, algorithm, seed, dispatch, hosts)
+    wish = replace(wish, hosts=_hosts(hostfile, specification))
     with database.engine.begin() as connection:
         job = _prepare(connection, specification, wish)
     clock.lap("plan and inputs")
@@ -139,6 +159,40 @@ def command(
         clock.lap("run", summary.makespan_s or 0.0)
         clock.show()
     return report(summary, as_json=as_json)
+
+
+def _in_cloud(
+    database: Database,
+    specification: Specification,
+    wish: _Wish,
+    rent: Rent,
+    database_url: str | None,
+    as_json: bool,
+) -> int:
+    from scicore.cli.cloud_run import in_cloud, show
+    from scicore.cli.preparation import store_plan
+    from scicore.cli.supervision import EXIT_CODES, as_document, report, see_through
+
+    with database.engine.begin() as connection:
+        plan = _wanted_plan(connection, specification, wish)
+        plan_id = wish.plan_id or store_plan(connection, specification, plan)[1]
+
+    def go(cluster: str) -> RunSummary:
+        hostfile = _bring_to(cluster, None, specification, database_url)
+        hosts = _hosts(hostfile, specification)
+        planned = _Wish(None, plan_id, None, wish.seed, wish.dispatch, hosts)
+        with database.engine.begin() as connection:
+            job = _prepare(connection, specification, planned)
+        with _lease(cluster, database_url):
+            return see_through(database, job, to_stderr=True)
+
+    summary, bill = in_cloud(rent, plan_id, database, database_url, go)
+    if as_json:
+        print_json({**as_document(summary), "bill": bill.document})
+        return EXIT_CODES.get(summary.state, 3)
+    code = report(summary, as_json=False)
+    show(bill)
+    return code
 
 
 def _refuse_trace(spec: Path) -> None:
