@@ -215,6 +215,25 @@ def test_when_the_cluster_is_ended_nothing_of_it_is_left(site: Site) -> None:
     assert not (site.console.home / "clusters" / site.name).exists()
 
 
+def test_vms_rented_for_one_run_end_with_it_and_there_is_a_bill(console: Console) -> None:
+    failing = Step("one", f'[ "$1" != 2 ] || exit 7\n{PASS_ON}')
+    spec = write_workflow(console.directory / "rented", [failing], rows(4))
+    words = ("--cloud", "--provider", "netns", "--fleet", "1xt2.micro,1xt2.medium", "--json")
+    said = console("run", spec, *words, "--budget", "0.0000001", "--yes")
+    assert said.code in (2, 4), said  # more than it may cost: nothing was launched
+    said = console("run", spec, *words, "--yes")
+    assert said.code == 1, said  # an activation failed, as it should
+    bill = said.document["bill"]
+    assert said.document["finished"] == 3
+    assert [post["activity"] for post in bill["activities"]] == ["one"]
+    parts = bill["boot_usd"] + bill["idle_usd"] + bill["activities"][0]["actual_usd"]
+    assert bill["actual_usd"] == pytest.approx(parts, rel=0.01)
+    assert bill["activities"][0]["estimated_usd"] > 0
+    assert Path(said.document["directory"], "one/1/ERelation.txt").exists(), "it was fetched"
+    assert console("cluster", "ls", "--provider", "netns", "--json").document["machines"] == []
+    assert not (console.home / "netns").exists()
+
+
 def is_alive(pid: int) -> bool:
     """One that has ended and that nobody has looked at yet is not."""
     try:
