@@ -12,7 +12,9 @@ import click
 from scicore.cli.output import database_option, json_option, say
 
 if TYPE_CHECKING:
+    from scicore.cli.hosts import Hosts
     from scicore.provenance.connection import Database
+    from scicore.provenance.store import StoredRun
 
 LOOK_S = 0.5
 
@@ -32,8 +34,6 @@ def command(run: str, hostfile: Path | None, database_url: str | None, as_json: 
     interrupted or left alone by a crash. What has finished is not run again; programs that are
     still running are watched again.
     """
-    from scicore.cli.hosts import hosts_of_run
-    from scicore.cli.preparation import catalog_of, require_local
     from scicore.cli.steering import steer
     from scicore.cli.supervision import Job, report, see_through
     from scicore.errors import UsageError
@@ -60,9 +60,7 @@ def command(run: str, hostfile: Path | None, database_url: str | None, as_json: 
         say(f"run {run_id} has a master that is at work; waiting for it")
         _wait_for_master(database, run_id)
     fleet, directory = stored.plan.fleet, stored.directory
-    hosts = hosts_of_run(directory, hostfile, catalog_of(None, stored.workflow))
-    if hosts is None:
-        require_local(fleet)
+    hosts = _hosts(stored, hostfile)
     with database.engine.connect() as connection:
         summary = run_summary(connection, run_id)
     if summary.state is RunState.PAUSED:  # with nobody there to be told that it goes on
@@ -71,6 +69,22 @@ def command(run: str, hostfile: Path | None, database_url: str | None, as_json: 
         job = Job(run_id, directory, fleet, hosts)
         summary = see_through(database, job, to_stderr=as_json)
     return report(summary, as_json=as_json)
+
+
+def _hosts(stored: StoredRun, hostfile: Path | None) -> Hosts | None:
+    """None: the run is on this machine. What hosts need is slow to import."""
+    if hostfile is None and all(vm.type.name == "local" for vm in stored.plan.fleet.vms):
+        from scicore.engine.seating import last
+
+        if last(stored.directory) is None:
+            return None
+    from scicore.cli.hosts import hosts_of_run
+    from scicore.cli.preparation import catalog_of, require_local
+
+    hosts = hosts_of_run(stored.directory, hostfile, catalog_of(None, stored.workflow))
+    if hosts is None:
+        require_local(stored.plan.fleet)
+    return hosts
 
 
 def _wait_for_master(database: Database, run_id: int) -> None:
