@@ -1,1 +1,1 @@
-"""Where the VMs come from: types and prices now, EC2 and SSH later."""
+"""Where the VMs come from: types, prices, and clusters that are rented and ended."""

@@ -55,6 +55,8 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "psycopg": ("scicore/provenance/", "scicore/cli/"),
     "alembic": ("scicore/provenance/", "scicore/cli/"),
     "boto3": ("provisioning/ec2.py",),
+    "botocore": ("provisioning/ec2.py",),
+    "cryptography": ("provisioning/keys.py",),
     "paramiko": ("provisioning/ssh.py",),
 }
 
@@ -81,6 +83,8 @@ NO_FILES = {"pathlib.PurePath", "pathlib.PurePosixPath"}  # names of files, not 
 SLOW_TO_IMPORT = {
     "alembic",
     "boto3",
+    "botocore",
+    "cryptography",
     "lxml",
     "mpi4py",
     "networkx",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
 import boto3
@@ -24,8 +25,19 @@ HURRY = Patience(poll_s=0.01, settle_s=0.5, boot_s=30.0, end_s=30.0, asks=2)
 OURS = "scicumulus:cluster"
 
 
+@cache
+def session() -> Any:
+    """One for all: reading what EC2 can do takes longer than asking it."""
+    return boto3.Session(region_name="us-east-1")
+
+
+@cache
 def client() -> Any:
-    return boto3.client("ec2")
+    return session().client("ec2")
+
+
+def driver() -> Ec2:
+    return Ec2(Ec2Settings(), session(), sleep=lambda _: None)
 
 
 def later(**by: float) -> datetime:
@@ -36,7 +48,7 @@ def later(**by: float) -> datetime:
 class Account:
     """What a user of the account does; `ahead` moves the clock of what is done."""
 
-    provider: Ec2 = field(default_factory=lambda: Ec2(Ec2Settings(), sleep=lambda _: None))
+    provider: Ec2 = field(default_factory=driver)
     ledger: Ledger = field(default_factory=MemoryLedger)
     ahead: timedelta = timedelta()
     said: list[str] = field(default_factory=list)

@@ -11,6 +11,7 @@ import base64
 import contextlib
 import io
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -60,6 +61,8 @@ class StandIn:
     def _control(self, path: str, body: bytes) -> tuple[int, str, bytes]:
         if path == "/_reset":
             self.reset()
+        elif path == "/_forget":
+            _forget_ended()
         elif path == "/_behave":
             for name, value in json.loads(body).items():
                 setattr(self, name, value)
@@ -168,6 +171,17 @@ class StandIn:
         return told[0], told[1], answer
 
 
+def _forget_ended() -> None:
+    """As EC2 does after an hour."""
+    from moto.ec2.models import ec2_backends
+
+    for account in ec2_backends.values():
+        for backend in account.values():
+            for name, reservation in list(backend.reservations.items()):
+                if all(each.state == "terminated" for each in reservation.instances):
+                    del backend.reservations[name]
+
+
 def _ids(answer: bytes) -> list[str]:
     found = ElementTree.fromstring(answer).iter(f"{{{NAMESPACE}}}instanceId")
     return [each.text or "" for each in found]
@@ -215,6 +229,9 @@ class Ec2Server:
         self._post("/moto-api/reset")
         self._post("/_reset")
 
+    def forget_ended(self) -> None:
+        self._post("/_forget")
+
     def behave(self, **how: object) -> None:
         self._post("/_behave", json.dumps(how).encode())
 
@@ -257,7 +274,7 @@ def main() -> None:
     print(server.port, flush=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     sys.stdin.buffer.read()  # until whoever started us is gone
-    server.shutdown()
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -6,11 +6,14 @@ import base64
 import json
 import threading
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 
 from provisioning.catalog import CATALOG
+from provisioning.ec2 import Ec2, Ec2Settings
 from provisioning.launching import Stopped
 from provisioning.ledger import Busy
 from provisioning.provider import MachineState, ProviderError, Shortage, Unanswered
@@ -124,9 +127,10 @@ def test_spot_vms_are_asked_for_once_and_end_when_they_are_taken_away(account: A
 
 def test_the_image_of_an_arm_vm_is_one_for_arm(account: Account) -> None:
     asked: list[str] = []
-    events = account.provider._session.events
-    events.register("before-parameter-build.ssm", lambda params, **_: asked.append(params["Name"]))
-    account.up(fleet="1xa1.4xlarge,1xt2.micro")
+    own = boto3.Session()
+    listen = "before-parameter-build.ssm"
+    own.events.register(listen, lambda params, **_: asked.append(params["Name"]))
+    Account(Ec2(Ec2Settings(), own)).up(fleet="1xa1.4xlarge,1xt2.micro")
     assert asked == [
         "/aws/service/debian/release/12/latest/arm64",
         "/aws/service/debian/release/12/latest/amd64",
@@ -151,6 +155,31 @@ def test_prices_and_types_of_today_come_from_aws(account: Account) -> None:
         ("t2.micro", 1, 1024, 0.42, "us-east-1"),
     ]
     assert [each.speed for each in found] == [1.6, 1.0]  # AWS has none
+
+
+def test_everything_that_is_called_is_in_the_documented_policy(
+    account: Account, ec2: Ec2Server
+) -> None:
+    page = Path(__file__).parents[2] / "docs" / "cloud.md"
+    policy = json.loads(page.read_text(encoding="utf-8").split("```json")[1].split("```")[0])
+    allowed = {
+        action.partition(":")[2]
+        for statement in policy["Statement"]
+        for action in [statement["Action"]]
+        for action in ([action] if isinstance(action, str) else action)
+    }
+    machine, *_ = account.up()
+    account.up(lease_until=later(hours=2))
+    account.provider.host_keys(machine)
+    account.provider.prices(CATALOG, ["t2.micro"])
+    subnet = client().describe_subnets()["Subnets"][0]["SubnetId"]
+    elsewhere = Account(Ec2(Ec2Settings(subnet=subnet)))
+    elsewhere.up("n", "1xt2.micro")
+    elsewhere.ending.sweep(OWNER)
+    for name in ("m", "n"):
+        account.ending.down(name, OWNER)
+    called = {call.rpartition(".")[2] for call in ec2.calls()}
+    assert called == allowed
 
 
 # --- again, and again ---------------------------------------------------------------------------
@@ -322,7 +351,7 @@ def test_no_network_is_told_with_what_to_do(
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     with pytest.raises(Unanswered, match="AWS cannot be reached"):
-        Account().provider.observe()
+        Ec2(Ec2Settings()).observe()
 
 
 def test_no_credentials_are_told_with_what_to_do(
@@ -331,7 +360,7 @@ def test_no_credentials_are_told_with_what_to_do(
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
     with pytest.raises(ProviderError, match="no AWS credentials") as refused:
-        Account().provider.observe()
+        Ec2(Ec2Settings()).observe()
     assert "AWS_PROFILE" in refused.value.hint
 
 
