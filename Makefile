@@ -27,7 +27,7 @@ test: $(STAMP) ## linters, strict types, all tests
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q --numprocesses 3 --dist loadfile  # most tests wait for processes
 
 bench: $(STAMP) ## activations per second through the whole stack
 	$(BIN)/python bench/throughput.py

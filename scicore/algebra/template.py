@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
+from functools import lru_cache
 
 _TAG = re.compile(r"%=([A-Za-z_][A-Za-z0-9_]*)%")
 
@@ -22,10 +23,17 @@ def substitute(text: str, values: Mapping[str, str]) -> str:
     Filled-in values are not looked at again, so a value that looks like a tag stays as it is; so
     does a tag that nobody knows (in commands, the specification's check has refused those).
     """
+    if "%=" not in text:
+        return text
     folded = {name.upper(): value for name, value in values.items()}
     return _TAG.sub(lambda match: folded.get(match[1].upper(), match[0]), text)
 
 
 def arguments(command: str, values: Mapping[str, str]) -> tuple[str, ...]:
     """The argument vector of a command for one activation."""
-    return tuple(substitute(word, values) for word in shlex.split(command))
+    return tuple([substitute(word, values) for word in _words(command)])
+
+
+@lru_cache(maxsize=1024)
+def _words(command: str) -> tuple[str, ...]:
+    return tuple(shlex.split(command))

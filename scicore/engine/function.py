@@ -6,7 +6,6 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
 from scicore.engine import process
@@ -43,7 +42,7 @@ class FunctionWorker(Worker):
         slots: tuple[int, ...],
         directory: Path,
         directories: dict[str, str],
-        environment: Mapping[str, str],
+        environment: process.Environment,
     ) -> None:
         super().__init__(activity, slots, directory, directories)
         calls, self._inlet = os.pipe()

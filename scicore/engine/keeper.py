@@ -18,9 +18,10 @@ from scicore.engine.journal import Durable, Ended, Journal
 from scicore.engine.link import Link
 from scicore.engine.runner import Runner, mark
 from scicore.engine.wire import Joined, Orders, Request, Welcome, decode_to_slave, encode
-from scicore.execution.messages import Cancel, Claim, Start, Stop
+from scicore.execution.messages import AttemptEnded, Cancel, Claim, Start, Stop
 
 _TURN_S = 1.0  # at most between two looks at the clock
+TELL_S = 0.005  # while there is work to do, results wait so long for company on their way
 
 
 class Keeper:
@@ -42,6 +43,8 @@ class Keeper:
         self._heard_at = time.monotonic()
         self._results: deque[Ended] = deque()  # not known to be in the database yet
         self._count = 0  # results so far
+        self._untold: list[AttemptEnded] = []  # in the journal, and not on their way yet
+        self._tell_at = 0.0  # monotonic
         self._names: dict[tuple[int, int], str] = {}  # of the attempts under way
         self._leaving = False
         self._recover()
@@ -68,6 +71,8 @@ class Keeper:
         if self._listener is not None:
             poll.register(self._listener, select.POLLIN)
         patience_s = min(_TURN_S, self._runner.patience_s())
+        if self._untold:
+            patience_s = min(patience_s, max(0.0, self._tell_at - time.monotonic()))
         ready = {descriptor for descriptor, _ in poll.poll(round(patience_s * 1000) + 1)}
         if self._listener is not None and self._listener.fileno() in ready:
             connection, _ = self._listener.accept()
@@ -78,6 +83,7 @@ class Keeper:
             self._link.flush()
             self._listen(self._link.receive())
         self._watch()
+        self._tell()
         if time.monotonic() - self._heard_at > self._welcome.keep_s:
             self._leaving = True
 
@@ -122,6 +128,7 @@ class Keeper:
             for end in self._results
         )
         claims = (*running, *done)
+        self._untold.clear()  # told herewith
         self._link.send(encode(Joined(received_at, time.time(), claims, self._count)))
 
     def _obey(self, orders: Iterable[Start | Cancel | Stop]) -> None:
@@ -154,6 +161,9 @@ class Keeper:
         ended = self._runner.wait(0)
         if not ended:
             return
+        if not self._untold:
+            self._tell_at = time.monotonic() + TELL_S
+        self._untold.extend(ended)
         results = []
         for attempt in ended:
             self._count += 1
@@ -161,7 +171,14 @@ class Keeper:
             results.append(Ended(self._count, name, attempt))
         self._results.extend(results)
         self._journal.write(*results)
-        self._link.send(encode(Request(tuple(ended), self._count)))
+
+    def _tell(self) -> None:
+        """At once, if a slot may be waiting for what the master says to it."""
+        if not self._untold:
+            return
+        if self._runner.waiting < self._welcome.slots or time.monotonic() >= self._tell_at:
+            self._link.send(encode(Request(tuple(self._untold), self._count)))
+            self._untold.clear()
 
     def _recover(self) -> None:
         """A keeper before this one was killed: its results count, its programs are ended."""

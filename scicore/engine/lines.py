@@ -11,7 +11,6 @@ import csv
 import io
 import os
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
 from scicore.algebra.output import BadOutput, output_rows
@@ -79,7 +78,7 @@ class StdinWorker(Worker):
         slots: tuple[int, ...],
         directory: Path,
         directories: dict[str, str],
-        environment: Mapping[str, str],
+        environment: process.Environment,
     ) -> None:
         super().__init__(activity, slots, directory, directories)
         words = arguments(activity.command, directories)

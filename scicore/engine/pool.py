@@ -38,7 +38,11 @@ class News:
 
 class Pool:
     def __init__(
-        self, welcome: Welcome, directories: dict[str, str], environment: dict[str, str], mark: str
+        self,
+        welcome: Welcome,
+        directories: dict[str, str],
+        environment: process.Environment,
+        mark: str,
     ) -> None:
         self._welcome = welcome
         self._activities = {activity.tag: activity for activity in welcome.activities}
@@ -175,9 +179,11 @@ class Pool:
         directory = Path(self._welcome.run_directory, activity.tag, name)
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         mark = f"{self._mark}{activity.tag} {slots[0]}"
-        environment = {**self._environment, process.ATTEMPT: mark}
-        for variable, text in activity.environment:
-            environment[variable] = substitute(text, self._directories)
+        environment = process.with_variables(
+            self._environment,
+            (process.ATTEMPT, mark),
+            *((name, substitute(text, self._directories)) for name, text in activity.environment),
+        )
         kind = FunctionWorker if activity.function else StdinWorker
         worker = kind(activity, slots, directory, self._directories, environment)
         worker.mark = mark

@@ -8,12 +8,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple
 
 from scicore.engine.streams import Streams
@@ -28,22 +30,26 @@ _SECRETS = frozenset({"SCICUMULUS_DATABASE_URL", "PGPASSWORD", "PGPASSFILE", "PG
 ATTEMPT = "SCICUMULUS_ATTEMPT"  # tells to which attempt a process belongs, wherever it went
 
 
-def program_environment() -> dict[str, str]:
+Environment = Mapping[bytes, bytes]
+
+
+def program_environment() -> dict[bytes, bytes]:
     return {
-        name: value
+        os.fsencode(name): os.fsencode(value)
         for name, value in os.environ.items()
         if name not in _SECRETS and not name.startswith(_LAUNCHER)
     }
 
 
+def with_variables(environment: Environment, *variables: tuple[str, str]) -> Environment:
+    more = {os.fsencode(name): os.fsencode(value) for name, value in variables}
+    return {**environment, **more}
+
+
 @dataclass(frozen=True, slots=True)
 class Process:
-    popen: subprocess.Popen[bytes]
+    pid: int
     pidfd: int  # readable when the process has ended
-
-    @property
-    def pid(self) -> int:
-        return self.popen.pid
 
     def signal(self, number: signal.Signals) -> None:
         """To the whole session, so that the program's children get it, too."""
@@ -69,7 +75,7 @@ class Process:
         _, status, used = os.wait4(self.pid, 0)
         read_after, written_after = _own_io()
         os.close(self.pidfd)
-        code = self.popen.returncode = os.waitstatus_to_exitcode(status)  # Popen need not wait
+        code = os.waitstatus_to_exitcode(status)
         usage = Usage(
             cpu_s=used.ru_utime + used.ru_stime,
             peak_rss_bytes=used.ru_maxrss * 1024,
@@ -80,32 +86,85 @@ class Process:
 
 
 def spawn(
-    words: tuple[str, ...], directory: Path, environment: Mapping[str, str], streams: Streams
+    words: tuple[str, ...], directory: str, environment: Environment, streams: Streams
 ) -> Process:
+    out, err = streams.out.descriptor, streams.err.descriptor
     try:
-        return _spawn(words, directory, environment, streams)
+        return _spawn(words, directory, environment, (_null(), out, err))
     except OSError as error:
         # A script of the workspace without `#!`, or without leave to be executed, as the
         # templates of old have: what a shell would do with it.
-        script = words[0].startswith("./") and (directory / words[0]).is_file()
+        script = words[0].startswith("./") and Path(directory, words[0]).is_file()
         if not script or error.errno not in (errno.ENOEXEC, errno.EACCES):
             raise
-        return _spawn(("/bin/sh", *words), directory, environment, streams)
+        return _spawn(("/bin/sh", *words), directory, environment, (_null(), out, err))
+
+
+def spawn_warm(
+    words: tuple[str, ...],
+    directory: Path,
+    environment: Environment,
+    *,
+    read: int | None = None,
+    out: int,
+    err: int,
+    kept: tuple[int, ...] = (),
+) -> Process:
+    """A process that serves many activations, on descriptors of its keeper."""
+    for descriptor in kept:
+        os.set_inheritable(descriptor, True)
+    try:
+        stdin = _null() if read is None else read
+        return _spawn(words, str(directory), environment, (stdin, out, err))
+    finally:
+        for descriptor in kept:
+            os.set_inheritable(descriptor, False)
+
+
+_elsewhere = Lock()  # held while this process is in a workspace: tests have keepers in threads
+_DEFAULT_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)  # Python ignores them, programs must not
 
 
 def _spawn(
-    words: tuple[str, ...], directory: Path, environment: Mapping[str, str], streams: Streams
+    words: tuple[str, ...], directory: str, environment: Environment, streams: tuple[int, int, int]
 ) -> Process:
-    popen = subprocess.Popen(
-        words,
-        cwd=directory,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=streams.out.descriptor,
-        stderr=streams.err.descriptor,
-        start_new_session=True,
-    )
-    return Process(popen, os.pidfd_open(popen.pid))
+    """By posix_spawn, in a third of the time that subprocess takes. It knows no working directory
+    but its parent's."""
+    program = _find(words[0], environment)
+    actions = [(os.POSIX_SPAWN_DUP2, stream, target) for target, stream in enumerate(streams)]
+    with _elsewhere:
+        os.chdir(directory)
+        try:
+            pid = os.posix_spawn(
+                program,
+                words,
+                environment,
+                file_actions=actions,
+                setsid=True,
+                setsigdef=_DEFAULT_SIGNALS,
+            )
+        finally:
+            os.fchdir(_home())
+    return Process(pid, os.pidfd_open(pid))
+
+
+def _find(program: str, environment: Environment) -> str:
+    if "/" in program:
+        return program
+    found = shutil.which(program, path=os.fsdecode(environment.get(b"PATH", os.defpath.encode())))
+    if found is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program)
+    return found
+
+
+@cache
+def _home() -> int:
+    return os.open(".", os.O_RDONLY | os.O_DIRECTORY)
+
+
+@cache
+def _null() -> int:
+    return os.open(os.devnull, os.O_RDWR)
 
 
 def memory_bytes() -> int:
@@ -118,30 +177,6 @@ def memory_bytes() -> int:
             with contextlib.suppress(OSError, ValueError):  # `max` is no number
                 limits.append(int((directory / "memory.max").read_text()))
     return min(limits)
-
-
-def spawn_warm(
-    words: tuple[str, ...],
-    directory: Path,
-    environment: Mapping[str, str],
-    *,
-    read: int = subprocess.DEVNULL,
-    out: int,
-    err: int,
-    kept: tuple[int, ...] = (),
-) -> Process:
-    """A process that serves many activations, on descriptors of its keeper."""
-    popen = subprocess.Popen(
-        words,
-        cwd=directory,
-        env=environment,
-        stdin=read,
-        stdout=out,
-        stderr=err,
-        pass_fds=kept,
-        start_new_session=True,
-    )
-    return Process(popen, os.pidfd_open(popen.pid))
 
 
 # --- what /proc tells ---------------------------------------------------------------------------
@@ -230,8 +265,16 @@ def end_marked(mark: str) -> None:
 def _own_io() -> tuple[int, int]:
     """Bytes read and written by this process and the children that it has reaped."""
     try:
-        with open("/proc/self/io", "rb") as stream:  # noqa: PTH123
-            words = stream.read(100).split(maxsplit=4)
+        words = os.pread(_io_counts(), 100, 0).split(maxsplit=4)
     except OSError:  # a kernel that does not count
         return 0, 0
     return int(words[1]), int(words[3])
+
+
+@cache
+def _io_counts() -> int:
+    return os.open("/proc/self/io", os.O_RDONLY)
+
+
+for _opened in (_home, _null, _io_counts):
+    os.register_at_fork(after_in_child=_opened.cache_clear)  # a keeper begins without descriptors

@@ -103,6 +103,11 @@ class Runner:
         return bool(cold or self._pool.busy)
 
     @property
+    def waiting(self) -> int:
+        """Orders for which there was no slot yet."""
+        return len(self._waiting)
+
+    @property
     def granted(self) -> list[Start]:
         """Every attempt that has not ended."""
         running = (program.order for program in self._under_way())
@@ -143,6 +148,7 @@ class Runner:
         self._be_strict(now)
         ended, self._stillborn = self._stillborn, []
         exited, self._exited = self._exited, []
+        orphans = self._orphans(exited) if exited and self._adopts_orphans else set()
         for program in exited:
             if (
                 program.kill_at is not None
@@ -151,7 +157,7 @@ class Runner:
             ):
                 self._exited.append(program)  # cancelled, and its children have their grace too
                 continue
-            attempt = self._program_ended(program)
+            attempt = self._program_ended(program, orphans)
             if attempt is not None:
                 ended.append(attempt)
                 self._release(program.slots)
@@ -159,8 +165,10 @@ class Runner:
         ended.extend(news.ended)
         self._release(news.freed)
         self._waiting.extendleft(reversed(news.back))
-        if now >= self._look_at or (ended and self._adopts_orphans):
+        if now >= self._look_at:
             self._look_around(now)
+        if orphans:
+            self._end_strays(orphans, now)
         self._start_waiting()
         return ended
 
@@ -313,11 +321,12 @@ class Runner:
         streams: Streams,
     ) -> Process:
         activity = self._activities[order.activity]
-        environment = {**self._environment, process.ATTEMPT: self._mark(order)}
+        variables = [(process.ATTEMPT, self._mark(order))]
         if activity.environment:
             values = self._values(activity, staged)
-            environment |= {name: substitute(text, values) for name, text in activity.environment}
-        return process.spawn(words, directory, environment, streams)
+            variables += [(name, substitute(text, values)) for name, text in activity.environment]
+        environment = process.with_variables(self._environment, *variables)
+        return process.spawn(words, str(directory), environment, streams)
 
     def _watch(self, program: _Program) -> None:
         self._programs[program.process.pidfd] = program
@@ -343,16 +352,15 @@ class Runner:
                     program.tree_bytes = max(program.tree_bytes, seen)
                     program.streams.publish()
         if self._adopts_orphans:
-            self._end_strays(now)
+            self._end_strays(self._orphans(), now)
 
-    def _orphans(self) -> set[int]:
+    def _orphans(self, exited: Iterable[_Program] = ()) -> set[int]:
         """Children of this process that it did not start: their parents have ended."""
-        started = {program.process.pid for program in self._under_way()}
+        started = {program.process.pid for program in (*self._under_way(), *exited)}
         return process.children() - started - self._pool.pids
 
-    def _end_strays(self, now: float) -> None:
+    def _end_strays(self, orphans: set[int], now: float) -> None:
         """A daemon that outlives its attempt is ended; one of a running attempt is let be."""
-        orphans = self._orphans()
         if not orphans:
             self._strays.clear()
             return
@@ -373,14 +381,14 @@ class Runner:
 
     # --- the end -------------------------------------------------------------------------------
 
-    def _program_ended(self, program: _Program) -> AttemptEnded | None:
+    def _program_ended(self, program: _Program, orphans: set[int]) -> AttemptEnded | None:
         """Reap; go on with the extractor if there is one left to run."""
         exit_code, usage = program.process.reap()
         program.usage = _add(program.usage, usage, program.tree_bytes)
         extractor = program.activity.extractor
         if exit_code == 0 and extractor and not program.extracting and not program.ended_by_us:
             return self._extract(program, extractor)
-        program.streams.conclude(reuse=self._adopts_orphans and not self._orphans())
+        program.streams.conclude(reuse=self._adopts_orphans and not orphans)
         ended = self._verdict(program, exit_code)
         with contextlib.suppress(OSError):
             program.staged.clean(finished=ended.cause is Cause.FINISHED)
@@ -403,10 +411,10 @@ class Runner:
         if program.ended_by_us is not None:
             return _ended(program, program.ended_by_us, exit_code)
         directory, activity = program.directory, program.activity
-        tail = workspace.stderr_tail(directory) if exit_code else ""
-        peak_bytes = program.usage.peak_rss_bytes
-        cause = cause_of_exit(exit_code, tail, peak_bytes, self._limit_bytes(program))
-        note = ""
+        cause, note = Cause.FINISHED, ""
+        if exit_code:
+            tail, peak_bytes = workspace.stderr_tail(directory), program.usage.peak_rss_bytes
+            cause = cause_of_exit(exit_code, tail, peak_bytes, self._limit_bytes(program))
         if cause is Cause.FINISHED:
             try:
                 rows = workspace.read_output(directory, activity, program.staged.kept)

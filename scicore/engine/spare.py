@@ -166,6 +166,7 @@ def _kill(pid: int) -> None:
 
 def _serve(control: socket.socket) -> None:
     os.setsid()
+    os.chdir("/")  # nobody's directory is kept busy
     _close_everything_but(control.fileno())
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # keepers are nobody's business
     while True:

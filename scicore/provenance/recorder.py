@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
+from collections import deque
 from collections.abc import Iterable
-from queue import Empty, SimpleQueue
 
 from sqlalchemy import Engine, text
 
@@ -20,7 +19,7 @@ from scicore.provenance.store import StoredRun
 
 GATHER_S = 0.02  # how long a batch waits for company …
 MANY = 200  # … and when there is so much of it …
-GATHER_MANY_S = 0.4  # … it waits for more: what begins and ends within it is written once
+GATHER_MANY_S = 0.4  # … so much longer: what begins and ends within that time is written once
 GIVE_UP_S = 10.0
 BATCH = 30_000  # facts at most in one transaction
 ANALYZE_AT = 1000  # facts; so few need no statistics
@@ -33,7 +32,10 @@ class DatabaseRecorder:
         self._hold = hold
         with engine.connect() as connection:
             self._ids = Ids(connection, run)
-        self._queue: SimpleQueue[list[Fact] | None] = SimpleQueue()
+        self._queue: deque[list[Fact]] = deque()
+        self._come = threading.Event()  # there is something to write, or nothing more to come
+        self._hurry = threading.Event()  # somebody waits for it
+        self._closing = False
         self._error: Exception | None = None
         self.queued = self.written = 0  # facts so far
         self._giving_up = threading.Event()
@@ -53,19 +55,23 @@ class DatabaseRecorder:
         if batch:
             self.queued += len(batch)
             for begin in range(0, len(batch), BATCH):
-                self._queue.put(batch[begin : begin + BATCH] if len(batch) > BATCH else batch)
+                self._queue.append(batch[begin : begin + BATCH] if len(batch) > BATCH else batch)
+            if not self._come.is_set():
+                self._come.set()
 
     def flush(self) -> None:
         """Wait until all facts so far are written."""
         wanted = self.queued
-        self._queue.put([])  # what waits for company need not wait any longer
+        if wanted > self.written:
+            self._hurry.set()
+            self._come.set()
         with self._progress:
             self._progress.wait_for(lambda: self.written >= wanted or self._error is not None)
         self.record(())
 
     def close(self) -> None:
         """Everything recorded so far is in the database when this returns."""
-        self._queue.put(None)
+        self._finish()
         self._thread.join()
         self._hold.close()
         self.record(())
@@ -73,8 +79,13 @@ class DatabaseRecorder:
     def give_up(self) -> None:
         """The run cannot be finished: what is queued gets one more try."""
         self._giving_up.set()
-        self._queue.put(None)
+        self._finish()
         self._thread.join(timeout=GIVE_UP_S)
+
+    def _finish(self) -> None:
+        self._closing = True
+        self._hurry.set()
+        self._come.set()
 
     def _write_batches(self) -> None:
         try:
@@ -107,24 +118,22 @@ class DatabaseRecorder:
             connection.execute(text(f"ANALYZE (SKIP_LOCKED) {names}"))
 
     def _gather(self) -> tuple[list[Fact], bool]:
-        """The next batch, and whether more will come."""
-        first = self._queue.get()
-        if first is None:
-            return [], False
-        facts = first
-        began_at = time.monotonic()
-        deadline = began_at + GATHER_S
-        while len(facts) < BATCH:
-            try:
-                more = self._queue.get(timeout=max(0.0, deadline - time.monotonic()))
-            except Empty:
-                if len(facts) < MANY or deadline > began_at + GATHER_S:
-                    break
-                deadline = began_at + GATHER_MANY_S
-                continue
-            if more is None:
-                return facts, False
-            if not more:
+        """The next batch, and whether more will come.
+
+        It is waited for by the clock: to wake up for every fact would take more time than to
+        write it.
+        """
+        self._come.wait()
+        facts: list[Fact] = []
+        for pause_s, enough in ((GATHER_S, MANY), (GATHER_MANY_S, BATCH)):
+            hurry = self._hurry.wait(pause_s)
+            self._hurry.clear()
+            self._come.clear()
+            more = not self._closing
+            while self._queue and len(facts) < BATCH:
+                facts.extend(self._queue.popleft())
+            if hurry or len(facts) < enough:
                 break
-            facts.extend(more)
-        return facts, True
+        if self._queue or not more:
+            self._come.set()
+        return facts, more or bool(self._queue)

@@ -72,12 +72,10 @@ def test_a_signal_stops_the_run_records_what_finished_and_leaves_no_process(
         " WHERE run_id = %s ORDER BY name",
         run["run_id"],
     )
-    assert attempts == [
-        ("a.1", "finished", "finished", True),
-        ("a.2", "ready", "cancelled", True),
-        ("a.3", "ready", "cancelled", True),
-        ("a.4", "ready", None, False),
-    ]
+    first, *others = attempts
+    assert first == ("a.1", "finished", "finished", True)
+    assert sorted(other[1:] for other in others if other[2]) == [("ready", "cancelled", True)] * 2
+    assert [other[1:] for other in others if not other[2]] == [("ready", None, False)]  # not begun
     ended = console.rows("SELECT ended_at IS NOT NULL FROM run WHERE run_id = %s", run["run_id"])
     assert ended == [(True,)]
     assert "Traceback" not in said.err
