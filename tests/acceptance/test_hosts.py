@@ -39,7 +39,7 @@ WITH_FILE = (
     'here=$(dirname "$0")\necho "$1" >> "$here/started"\necho "data of $1" > made.txt\n'
     'printf "ID;MADE\\n%s;made.txt\\n" "$1" > ERelation.txt\n'
 )
-SLOW = f'here=$(dirname "$0")\nsleep 1.5\n{PASS_ON}echo "$1" >> "$here/slow-ended"\n'
+SLOW = f'here=$(dirname "$0")\nsleep 4\n{PASS_ON}echo "$1" >> "$here/slow-ended"\n'
 GATED = (
     'here=$(dirname "$0")\nn=0\n'
     'while [ ! -e "$here/open" ] && [ $n -lt 600 ]; do sleep 0.2; n=$((n+1)); done\n' + PASS_ON
@@ -163,12 +163,30 @@ def test_a_run_outlives_a_host_that_is_cut_off_and_takes_a_new_one_in(site: Site
         (row,) = site.console.rows(f"SELECT count(*) {ran} AND {which}", place, vm)
         return int(row[0])
 
-    until(lambda: count(CUT, ended=True) > 0 and count(CUT, ended=False) > 0, "work on the host")
+    def under_way() -> list[str]:
+        """Activations of the first activity that run on the host."""
+        question = (
+            "SELECT name FROM activation JOIN run USING (run_id)"
+            " JOIN attempt USING (run_id, activation_id) WHERE directory LIKE %s"
+            " AND attempt.vm = %s AND attempt.ended_at IS NULL AND name LIKE 'one.%%'"
+        )
+        return [str(name) for (name,) in site.console.rows(question, place, CUT)]
+
+    until(lambda: bool(under_way()), "work on the host")
     site.host(CUT).cut()
     until(lambda: state_of(site, place, CUT) == "lost", "the loss to be noticed")
-    # Its program has ended meanwhile, and nobody could be told.
-    late = site.on_host(CUT, spec.parent / "bin/slow-ended")
-    until(lambda: len(late.read_text().split()) > count(CUT, ended=True) - 1, "a late result")
+    until(lambda: count(CUT, ended=False) == 0, "its work to be given up")
+    # Its programs end there meanwhile, and nobody can be told.
+    given_up = site.console.rows(
+        "SELECT name FROM activation JOIN run USING (run_id)"
+        " JOIN attempt USING (run_id, activation_id)"
+        " WHERE directory LIKE %s AND attempt.vm = %s AND cause = 'lost vm'",
+        place,
+        CUT,
+    )
+    late = [str(int(name[4:]) - 1) for (name,) in given_up if name.startswith("one.")]
+    told = site.on_host(CUT, spec.parent / "bin/slow-ended")
+    until(lambda: {*late} <= {*(told.read_text().split() if told.exists() else ())}, "late results")
 
     # The host is back, with results that are worth nothing any more, and another one joins.
     site.host(CUT).mend()
