@@ -45,7 +45,7 @@ Include {config}
 
 class Hosts:
     def __init__(self, file: Path, catalog: Mapping[str, VmType]) -> None:
-        self._file = file.absolute()
+        self.file = file.absolute()
         self._catalog = catalog
         self._digest = ""  # of the hostfile, as the last job was started with it
         self._seats: tuple[Seat, ...] = ()  # of the last job
@@ -57,8 +57,8 @@ class Hosts:
     def read(self) -> Hostfile:
         text = self._text()
         self._digest = _digest(text)
-        listed = hostfile.parse(text, str(self._file))
-        self._agent = _agent(self._file.parent, listed.ssh_config)
+        listed = hostfile.parse(text, str(self.file))
+        self._agent = _agent(self.file.parent, listed.ssh_config)
         return listed
 
     def fleet(self) -> Fleet:
@@ -69,16 +69,16 @@ class Hosts:
         """Since the last job was started; an editor may have it half written, or away."""
         try:
             text = self._text()
-            hostfile.parse(text, str(self._file))
+            hostfile.parse(text, str(self.file))
         except ScicumulusError:
             return False
         return _digest(text) != self._digest
 
     def _text(self) -> str:
         try:
-            return self._file.read_text(encoding="utf-8")
+            return self.file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"hostfile {self._file} cannot be read: {error}") from error
+            raise UsageError(f"hostfile {self.file} cannot be read: {error}") from error
 
     # --- the first job ---------------------------------------------------------------------------
 
@@ -113,7 +113,7 @@ class Hosts:
         seats = tuple(seat for seat in wanted if seat.address not in silent)
         if not seats:
             raise LaunchError(
-                f"none of the {len(wanted)} hosts of {self._file} answers",
+                f"none of the {len(wanted)} hosts of {self.file} answers",
                 f"when some do, go on with: scicumulus resume {run_id}",
             )
         self._let_go(directory, wanted)
@@ -122,7 +122,7 @@ class Hosts:
         self._seats = seats
         self._ever.update({seat.vm.id: seat for seat in seats})
         seated = Seating(
-            tuple(seat.vm for seat in seats), str(self._file), _absent(before, fleet, seats)
+            tuple(seat.vm for seat in seats), str(self.file), _absent(before, fleet, seats)
         )
         addresses = [seat.address for seat in seats]
         file, ranks = seating.save(directory, seated, addresses)

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scicore.cli.output import say
@@ -18,27 +19,35 @@ LEASE_S = 3600.0  # that the VMs have at least, after each renewal
 RENEW_S = 300.0
 
 
+def cluster_of(hostfile: Path) -> str | None:
+    """The cluster that the hostfile is of; None: the user's own hosts."""
+    from scicore.cli.rental import cluster_directory
+
+    name = hostfile.parent.name
+    return name if hostfile.parent == cluster_directory(name) else None
+
+
 @contextmanager
-def kept_alive(name: str, database_url: str | None) -> Iterator[None]:
+def kept_alive(name: str | None, database_url: str | None) -> Iterator[None]:
     """Renewed at once, and every few minutes until the end; a failure is told, once."""
     from scicore.cli.rental import ledger_of, provider_of
 
-    record = ledger_of(database_url).open(name)
-    if record is None:
+    record = ledger_of(database_url).open(name) if name is not None else None
+    if name is None or record is None:
         yield
         return
-    provider, owner = provider_of(record.provider), record.owner
+    provider, owner, cluster = provider_of(record.provider), record.owner, name
     over = threading.Event()
 
     def keep() -> None:
         told = False
         while True:
             try:
-                renew(provider, name, owner)
+                renew(provider, cluster, owner)
                 told = False
             except ScicumulusError as error:
                 if not told:
-                    say(f"warning: the lease of cluster {name} is not renewed: {error}")
+                    say(f"warning: the lease of cluster {cluster} is not renewed: {error}")
                 told = True
             if over.wait(RENEW_S):
                 return

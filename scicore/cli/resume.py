@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,7 +68,8 @@ def command(run: str, hostfile: Path | None, database_url: str | None, as_json: 
         close_run(database.engine, run_id, RunState.INTERRUPTED)
     if summary.state not in (RunState.FINISHED, RunState.FAILED):
         job = Job(run_id, directory, fleet, hosts)
-        summary = see_through(database, job, to_stderr=as_json)
+        with _lease(hosts, database_url):
+            summary = see_through(database, job, to_stderr=as_json)
     return report(summary, as_json=as_json)
 
 
@@ -85,6 +87,15 @@ def _hosts(stored: StoredRun, hostfile: Path | None) -> Hosts | None:
     if hosts is None:
         require_local(stored.plan.fleet)
     return hosts
+
+
+def _lease(hosts: Hosts | None, database_url: str | None) -> AbstractContextManager[None]:
+    """Rented VMs must not end under the run."""
+    if hosts is None:
+        return nullcontext()
+    from scicore.cli.leasing import cluster_of, kept_alive
+
+    return kept_alive(cluster_of(hosts.file), database_url)
 
 
 def _wait_for_master(database: Database, run_id: int) -> None:
