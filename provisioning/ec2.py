@@ -68,7 +68,9 @@ class Ec2:
         from botocore.config import Config
 
         retries = {"mode": "standard"}  # with back-off; AWS_MAX_ATTEMPTS says how often
-        config = Config(retries=retries, user_agent_extra="scicumulus")
+        config = Config(
+            retries=retries, user_agent_extra="scicumulus", connect_timeout=10, read_timeout=60
+        )
         with calling(f"reaching {service}"):
             return self._session.client(service, region_name=region, config=config)
 

@@ -77,6 +77,7 @@ class Launching:
             try:
                 self._provider.prepare(order.cluster, record.lease_until)
                 for intent in record.unsettled:  # sent before, answer unknown
+                    self._ledger.ask_again(name, intent.token, self._now())
                     self._launch(order, intent, again=True)
                 for vm_type, ids in groups(self._missing(order)):
                     self._launch(order, self._intend(order, vm_type, ids))
@@ -201,6 +202,7 @@ class Launching:
                 silence = error
                 self._say(f"{error.message}; asking again")
                 self._sleep(self._patience.poll_s)
+                self._ledger.ask_again(order.cluster.name, intent.token, self._now())
             except Shortage:
                 raise  # an earlier try with this token has launched nothing either
             except ProviderError as error:

@@ -43,6 +43,9 @@ class Ledger(Protocol):
     def intend(self, cluster: str, intent: Intent) -> None:
         """VMs that are about to be asked for."""
 
+    def ask_again(self, cluster: str, token: str, at: datetime) -> None:
+        """An intent that is sent once more: what it makes may appear later, too."""
+
     def settle(
         self, cluster: str, token: str, outcome: Outcome, instances: Sequence[Instance] = ()
     ) -> None:
@@ -89,6 +92,17 @@ class MemoryLedger:
         record = self._open[cluster]
         assert intent.token not in record.tokens, f"token {intent.token} is used already"
         self._open[cluster] = replace(record, intents=(*record.intents, intent))
+
+    def ask_again(self, cluster: str, token: str, at: datetime) -> None:
+        record = self._open[cluster]
+        assert token in record.tokens, f"token {token} was never intended"
+        self._open[cluster] = replace(
+            record,
+            intents=tuple(
+                replace(intent, intended_at=at) if intent.token == token else intent
+                for intent in record.intents
+            ),
+        )
 
     def settle(
         self, cluster: str, token: str, outcome: Outcome, instances: Sequence[Instance] = ()

@@ -236,8 +236,10 @@ def memory_of_sessions() -> dict[int, int]:
 
 def children() -> set[int]:
     """Of this process's main thread: those it started, and orphans that were left to it."""
+    text = b""
     try:
-        text = Path(f"/proc/self/task/{os.getpid()}/children").read_bytes()
+        while chunk := os.pread(_children(), 4096, len(text)):
+            text += chunk
     except OSError:  # a kernel that does not tell
         return set()
     return set(map(int, text.split()))
@@ -272,9 +274,14 @@ def _own_io() -> tuple[int, int]:
 
 
 @cache
+def _children() -> int:
+    return os.open(f"/proc/self/task/{os.getpid()}/children", os.O_RDONLY)
+
+
+@cache
 def _io_counts() -> int:
     return os.open("/proc/self/io", os.O_RDONLY)
 
 
-for _opened in (_home, _null, _io_counts):
+for _opened in (_home, _null, _children, _io_counts):
     os.register_at_fork(after_in_child=_opened.cache_clear)  # a keeper begins without descriptors

@@ -48,6 +48,9 @@ def stage(
     workspace: Path, activity: Activity, rows: tuple[Row, ...], directories: Mapping[str, str]
 ) -> Staged:
     """Fill a new workspace: the template's files, the input's files, the group's tuples."""
+    group = activity.operator is Operator.REDUCE or activity.parents_field
+    if not (group or activity.staging or activity.template):
+        return Staged(rows, rows)
     staged = _stage_files(workspace, activity, rows, directories)
     values = {**_values(activity, staged.seen), **directories}
     if activity.template:
@@ -60,9 +63,9 @@ def stage(
         if staging.instrumented:
             for row in staged.seen:
                 _fill_in(workspace / activity.input.as_mapping(row)[staging.field], values)
-    if activity.operator is Operator.REDUCE or activity.parents_field:
-        group = write_relation(activity.input.field_names, staged.seen)
-        (workspace / group_file(activity)).write_text(group, encoding="utf-8")
+    if group:
+        text = write_relation(activity.input.field_names, staged.seen)
+        (workspace / group_file(activity)).write_text(text, encoding="utf-8")
     return staged
 
 

@@ -42,7 +42,7 @@ class Intent:
     vm_type: VmType  # with the price that was agreed to
     vms: tuple[str, ...]  # consecutive ids: t2.micro-1, t2.micro-2, …
     spot: bool
-    intended_at: datetime
+    intended_at: datetime  # and asked for soon after; later ones when it is asked for again
     lease_until: datetime  # part of the call, which is repeated to the letter
     outcome: Outcome | None = None  # None: nobody knows
     instances: tuple[Instance, ...] = ()

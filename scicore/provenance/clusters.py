@@ -126,6 +126,12 @@ class ClusterLedger:
                 )
             )
 
+    def ask_again(self, cluster: str, token: str, at: datetime) -> None:
+        with self._engine.begin() as connection:
+            connection.execute(
+                update(tables.intent).where(tables.intent.c.token == token).values(intended_at=at)
+            )
+
     def settle(
         self, cluster: str, token: str, outcome: Outcome, instances: Sequence[Instance] = ()
     ) -> None:

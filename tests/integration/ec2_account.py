@@ -21,7 +21,7 @@ from scicore.model.cloud import parse_fleet
 OWNER = "ada"
 FLEET = "2xt2.micro,1xt2.2xlarge"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIQJy5pzY7lEh1ZkNkwXTVeOsOyIhjq0sOCbj3xcKfP+ test"
-HURRY = Patience(poll_s=0.01, settle_s=0.5, boot_s=30.0, end_s=30.0, asks=2)
+PATIENCE = Patience(poll_s=4.0, settle_s=120.0, boot_s=600.0, end_s=900.0, asks=2)
 OURS = "scicumulus:cluster"
 
 
@@ -46,25 +46,33 @@ def later(**by: float) -> datetime:
 
 @dataclass
 class Account:
-    """What a user of the account does; `ahead` moves the clock of what is done."""
+    """What a user of the account does, by a clock that only waiting moves on, and in no time."""
 
     provider: Ec2 = field(default_factory=driver)
     ledger: Ledger = field(default_factory=MemoryLedger)
     ahead: timedelta = timedelta()
+    stands_still: bool = False  # the clock, while something goes on in another thread
     said: list[str] = field(default_factory=list)
+    began: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def now(self) -> datetime:
-        return datetime.now(UTC) + self.ahead
+        return self.began + self.ahead
+
+    def sleep(self, seconds: float) -> None:
+        if self.stands_still:
+            time.sleep(0.01)
+        else:
+            self.ahead += timedelta(seconds=seconds)
 
     @property
     def launching(self) -> Launching:
-        sleep = time.sleep
-        return Launching(self.provider, self.ledger, self.now, sleep, self.said.append, HURRY)
+        world = self.provider, self.ledger, self.now, self.sleep, self.said.append
+        return Launching(*world, PATIENCE)
 
     @property
     def ending(self) -> Ending:
-        sleep = time.sleep
-        return Ending(self.provider, self.ledger, self.now, sleep, self.said.append, HURRY)
+        world = self.provider, self.ledger, self.now, self.sleep, self.said.append
+        return Ending(*world, PATIENCE)
 
     def order(self, name: str = "m", fleet: str = FLEET, **more: Any) -> Order:
         wanted = parse_fleet(fleet, CATALOG)

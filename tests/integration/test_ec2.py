@@ -19,6 +19,7 @@ from provisioning.ledger import Busy
 from provisioning.provider import MachineState, ProviderError, Shortage, Unanswered
 from scicore.errors import UsageError
 from scicore.model.cluster import Outcome, Wanted
+from tests.acceptance.console import eventually
 from tests.integration.ec2_account import (
     KEY,
     OWNER,
@@ -367,17 +368,21 @@ def test_no_credentials_are_told_with_what_to_do(
 # --- ending -------------------------------------------------------------------------------------
 
 
+def _wanted(account: Account) -> Wanted | None:
+    record = account.ledger.open("m")
+    return record.wanted if record else None
+
+
 def test_down_during_up_ends_both(account: Account) -> None:
     """Between the two launches, from another thread."""
     ended: list[int] = []
-    other = Account(ledger=account.ledger)
+    other = Account(ledger=account.ledger, stands_still=True)
     thread = threading.Thread(target=lambda: ended.append(other.ending.down("m", OWNER)))
 
     def down_begins(**_: Any) -> None:
         if thread.ident is None:
             thread.start()
-            while (record := account.ledger.open("m")) and record.wanted is Wanted.UP:
-                pass
+            eventually(lambda: _wanted(account) is Wanted.DOWN, "the other command")
 
     account.provider._ec2.meta.events.register("after-call.ec2.RunInstances", down_begins)
     with pytest.raises(Stopped, match="ended by another command"):

@@ -43,6 +43,9 @@ def test_a_cluster_is_remembered_as_it_was_begun_launched_and_ended(ledger: Ledg
     assert ledger.open("m") == RECORD
     ledger.intend("m", intent)
     assert ledger.open("m") == replace(RECORD, intents=(intent,))
+    intent = replace(intent, intended_at=NOW + timedelta(seconds=1))
+    ledger.ask_again("m", token, NOW + timedelta(seconds=1))
+    assert ledger.open("m") == replace(RECORD, intents=(intent,))
     ledger.settle("m", token, Outcome.LAUNCHED, MADE)
     launched = replace(intent, outcome=Outcome.LAUNCHED, instances=MADE)
     assert ledger.open("m") == replace(RECORD, intents=(launched,))

@@ -49,7 +49,7 @@ def test_a_sound_question_is_answered(trace: str, capsys: pytest.CaptureFixture[
         ("plan", "--catalog none.toml", "cannot be read"),
         ("plan", "--transfer pigeon", "pigeon"),
         ("compare", "--algorithms heft,fsfc", "did you mean 'fcfs'?"),
-        ("compare", "--fleet 1xt9.huge", "known types: local, c5.2xlarge"),
+        ("compare", "--fleet 1xt9.huge", "known types: local, a1.4xlarge"),
         ("simulate", "--noise=-1", "expected a sigma from 0 to 5"),
         ("simulate", "--failures 1.5", "expected a share from 0 to 1"),
         ("simulate", "--failures 1", "expected 0 to less than 1"),
