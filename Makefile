@@ -20,7 +20,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
 	@touch $(STAMP)
 
-demo: $(STAMP) ## run a workflow under mpirun and ask its provenance
+demo: $(STAMP) ## a sky mosaic: learn a plan, run it under mpirun, draw it, ask its provenance
 	@$(BIN)/python workflows/demo.py
 
 test: $(STAMP) ## linters, strict types, all tests

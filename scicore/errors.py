@@ -4,15 +4,18 @@
     ├── SpecificationError     exit code 2: the workflow's text; carries every defect found
     ├── UsageError             exit code 2: what was asked for makes no sense
     ├── DatabaseError          exit code 3: PostgreSQL cannot be reached, started or understood
-    └── LaunchError            exit code 3: mpirun, or the world it made, is not what a run needs
+    ├── LaunchError            exit code 3: mpirun, or the world it made, is not what a run needs
+    └── RunFailed              for Python programs: a run did not finish; carries what went wrong
 
-A user's program that fails is data (an attempt with an exit code), never one of these.
+A user's program that fails is data (an attempt with an exit code), never one of these; only who
+asks for a run from Python, and does not say `check=False`, is told of its end by RunFailed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 
 class ScicumulusError(Exception):
@@ -66,3 +69,47 @@ class SpecificationError(ScicumulusError):
         what = "1 problem" if count == 1 else f"{count} problems"
         listing = "\n".join(f"  {defect}" for defect in self.defects)
         super().__init__(f"the specification has {what}; nothing was started:\n{listing}")
+
+
+class RunFailed(ScicumulusError):
+    """A run that did not finish, and its first failed activation, if one failed."""
+
+    exit_code = 1
+
+    def __init__(
+        self,
+        run: Any,
+        state: str,
+        reason: str = "",
+        *,
+        failed: int = 0,  # activations
+        blocked: int = 0,
+        activation: str = "",
+        attempts: int = 0,
+        vm: str = "",
+        host: str | None = "",
+        cause: str | None = "",
+        program_exit_code: int | None = None,
+        command: str | None = "",
+        workspace: str | None = "",
+        stderr: str = "",
+    ) -> None:
+        self.run = run  # a scicore.Run, for everything else
+        self.state, self.reason = state, reason
+        self.failed, self.blocked = failed, blocked
+        self.activation, self.attempts = activation, attempts
+        self.vm, self.host = vm, host or ""
+        self.cause, self.program_exit_code = cause or "", program_exit_code
+        self.command, self.workspace = command or "", workspace or ""
+        self.stderr = stderr  # its last lines
+        why = f" ({reason})" if reason else ""
+        message = f"run {run.id} is {state}{why}: {failed} activations failed, {blocked} blocked"
+        if activation:
+            code = "" if program_exit_code is None else f" {program_exit_code}"
+            message += (
+                f"\n  first: {activation} on {vm} ({self.host}), {self.cause}{code}, "
+                f"attempt {attempts}\n  command: {self.command}\n  workspace: {self.workspace}"
+            )
+        if stderr:
+            message += "\n  stderr: " + stderr.replace("\n", "\n          ")
+        super().__init__(message)

@@ -35,8 +35,9 @@ MAY_USE: dict[str, set[str]] = {
     "simulator": {"model", "execution", "kernel"},
     "engine": {"model", "algebra", "execution"},
     "provenance": {"model", "algebra", "execution.messages", "execution.causes"},
-    "reports": {"model", "algebra", "provenance"},
+    "reports": {"model", "algebra", "provenance", "exports.redaction"},
     "exports": {"model", "provenance"},
+    "notebook": {"model", "provenance", "reports", "exports.redaction"},
     "provisioning": {"model"},
 }
 SEES_EVERYTHING = {"cli", "__main__"}
@@ -50,8 +51,11 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
         "scicore/provenance/embedded.py",
         "scicore/cli/",
         "provisioning/netns_host.py",
+        "scicore/notebook/command_line.py",
     ),
     "sqlalchemy": ("scicore/provenance/", "scicore/exports/source.py", "scicore/cli/"),
+    "pandas": ("scicore/notebook/",),
+    "jinja2": ("scicore/reports/html/",),
     "psycopg": ("scicore/provenance/", "scicore/cli/"),
     "alembic": ("scicore/provenance/", "scicore/cli/"),
     "boto3": ("provisioning/ec2.py",),

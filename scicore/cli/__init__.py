@@ -19,10 +19,13 @@ VERBS: Mapping[str, str] = {
     "plan": "make and store a schedule plan",
     "compare": "several planners side by side",
     "simulate": "what a plan would do, also under noise and failures",
-    "explain": "why a plan is as it is",
+    "explain": "why a plan is as it is; why an activation ran where and when, or does not run",
     "import": "a DAX or WfFormat trace becomes a workflow",
     "setup": "store a workflow without running it",
     "status": "runs, or one run's activities",
+    "watch": "a run, live, from any terminal",
+    "logs": "what an activation's program said: command, workspace, stdout, stderr",
+    "report": "a run as one HTML file: charts, numbers, failures, lineage",
     "cancel": "give up a run, or a part of it",
     "pause": "let a run start nothing new",
     "resume": "let a paused run go on",
@@ -57,7 +60,7 @@ class _Verbs(click.Group):
 @click.group(
     cls=_Verbs,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Start with: scicumulus run workflows/climate/workflow.xml",
+    epilog="Start with: scicumulus run workflows/sweep/workflow.xml",
 )
 @click.version_option(scicore.__version__, prog_name="scicumulus")
 def scicumulus() -> None:

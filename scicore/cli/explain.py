@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from scicore.cli.explained import ActivationOrPlan, explain_activation
 from scicore.cli.output import database_option, json_option, print_json, print_table, say
 
 if TYPE_CHECKING:
@@ -18,9 +19,17 @@ if TYPE_CHECKING:
 LOOKED_AT = 200  # activations of each activity, of those that the plan starts first
 
 
-@click.group(epilog="Example: scicumulus explain plan 7")
+@click.group(
+    cls=ActivationOrPlan,
+    epilog="Examples: scicumulus explain plan 7;  scicumulus explain mProject.3 --run last",
+)
 def command() -> None:
-    """Why things are as they are."""
+    """Why things are as they are: a plan's choices, or what happens to an ACTIVATION (a name such
+    as mProject.3, or its number).
+    """
+
+
+command.add_command(explain_activation)
 
 
 @command.command("plan", epilog="Example: scicumulus explain plan 7 --activation mProject.3")
@@ -100,7 +109,7 @@ def because(choice: Choice) -> str:
 
 def _what_differs(chosen: Option, best: Option) -> str:
     reasons = []
-    if best.runtime_s > chosen.runtime_s:
+    if best.runtime_s >= chosen.runtime_s + 0.01:
         reasons.append(f"takes {best.runtime_s:.2f} s instead of {chosen.runtime_s:.2f} s")
     if best.ready_s >= chosen.ready_s + 0.01:
         reasons.append(f"its data arrive {best.ready_s - chosen.ready_s:.2f} s later")

@@ -99,6 +99,8 @@ def fail(error: ScicumulusError, *, as_json: bool) -> int:
     click.echo(f"{label} {error}", err=True)
     if as_json:
         document: dict[str, object] = {"error": error.message, "exit_code": error.exit_code}
+        if error.hint:
+            document["hint"] = error.hint
         if isinstance(error, SpecificationError):
             document["problems"] = [
                 {name: getattr(defect, name) for name in ("file", "line", "found", "expected")}

@@ -13,7 +13,7 @@ from scicore.model.estimate import Grounds
 from scicore.model.plan import Plan, Policy
 from scicore.model.workflow import Workflow
 from scicore.planners import ALIASES, DEFAULT, planner
-from scicore.planners.base import Budget, Report
+from scicore.planners.base import Budget, Progress, Report
 from scicore.provenance.plans import latest_policy
 
 LEARNER = "reassign-plus"
@@ -54,8 +54,22 @@ def solve(
     chosen = planner(algorithm_of(wish.algorithm, workflow), wish.settings)
     began_s = time.perf_counter()
     budget = None if wish.budget_s is None else Budget(wish.budget_s, time.perf_counter)
-    plan = chosen.plan(grounds.problem, wish.seed, budget, report, policy)
-    return replace(plan, planning_s=time.perf_counter() - began_s, grounds=grounds)
+    curve: list[tuple[int, float]] = []
+    last: list[Progress] = []
+
+    def note(progress: Progress) -> None:
+        """Only improvements, and the last step, are worth keeping."""
+        last[:] = [progress]
+        if not curve or progress.makespan_s < curve[-1][1]:
+            curve.append((progress.episodes, progress.makespan_s))
+        if report is not None:
+            report(progress)
+
+    plan = chosen.plan(grounds.problem, wish.seed, budget, note, policy)
+    if last and last[0].episodes != curve[-1][0]:
+        curve.append((last[0].episodes, curve[-1][1]))
+    planning_s = time.perf_counter() - began_s
+    return replace(plan, planning_s=planning_s, curve=tuple(curve), grounds=grounds)
 
 
 def budget_before_run_s(grounds: Grounds) -> float:

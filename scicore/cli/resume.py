@@ -101,13 +101,14 @@ def _lease(hosts: Hosts | None, database_url: str | None) -> AbstractContextMana
 def _wait_for_master(database: Database, run_id: int) -> None:
     from scicore.errors import DatabaseError
     from scicore.provenance.hold import is_held
-    from scicore.provenance.reader import run_summary
+    from scicore.provenance.moment import Watch
     from scicore.reports.terminal import Progress
 
+    watch = Watch(run_id)
     with Progress() as progress:
         held = True
         while held:
             time.sleep(LOOK_S)
             with contextlib.suppress(DatabaseError), database.engine.connect() as connection:
                 held = is_held(connection, run_id)
-                progress.show(run_summary(connection, run_id))
+                progress.show(watch.look(connection))

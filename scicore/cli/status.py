@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from scicore.cli.output import database_option, json_option, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from scicore.provenance.moment import Moment
 
 
 @click.command(epilog="Example: scicumulus status last --json")
@@ -16,17 +21,24 @@ def command(run: str | None, database_url: str | None, as_json: bool) -> None:
     from scicore.cli.supervision import as_document
     from scicore.model.activation import ActivationState
     from scicore.provenance.connection import connect, reading
+    from scicore.provenance.moment import Watch
     from scicore.provenance.reader import recent_runs, resolve_run, run_summary
 
     with reading(connect(database_url).engine) as connection:
         if run is not None:
-            summary = run_summary(connection, resolve_run(connection, run))
+            moment = Watch(resolve_run(connection, run)).look(connection)
             if as_json:
-                print_json(as_document(summary))
+                now = _now(moment) if moment.going_on else {}
+                print_json({**as_document(moment.summary), **now})
+            elif moment.going_on:
+                from scicore.reports.terminal import print_moment
+
+                print_moment(moment)
+                say(f"watch it: scicumulus watch {moment.summary.run_id}")
             else:
                 from scicore.reports.terminal import print_summary
 
-                print_summary(summary)
+                print_summary(moment.summary)
             return
         summaries = [run_summary(connection, run_id) for run_id in recent_runs(connection)]
     if as_json:
@@ -51,3 +63,20 @@ def command(run: str | None, database_url: str | None, as_json: bool) -> None:
             for summary in summaries
         ],
     )
+
+
+def _now(moment: Moment) -> dict[str, object]:
+    """What `status --json` says beyond `run --json` while the run goes on."""
+    from scicore.reports.live import run_left_s
+
+    elapsed_s = moment.summary.makespan_s
+    return {
+        "attended": moment.attended,
+        "vms": [
+            {name: getattr(vm, name) for name in ("vm", "vm_type", "slots", "state", "running")}
+            for vm in moment.vms
+        ],
+        "rates_per_s": moment.rates_per_s,
+        "behind_plan_s": None if elapsed_s is None else moment.clock.lag_s(elapsed_s, moment.done),
+        "left_s": run_left_s(moment),
+    }

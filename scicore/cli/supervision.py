@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 EXIT_CODES = {"finished": 0, "failed": 1, "stopped": 4}  # any other state: 3, infrastructure
 POLL_S = 0.2  # between two looks at the provenance, for the progress
+LOOKING_IS_CHEAP = 9  # of ten seconds, at most one is spent on looking
 IN_VAIN = 3  # jobs in a row that died without having recorded anything
 GOING_ON = ("prepared", "running", "paused")
 # Exit codes of a job whose master has said what is wrong. 0 says nothing: so ends a run that is
@@ -110,22 +111,33 @@ def _see_through(database: Database, job: Job, patience_s: float, to_stderr: boo
     from scicore.engine.launch import supervise
     from scicore.errors import DatabaseError
     from scicore.model.activation import RunState
+    from scicore.provenance.moment import Watch
     from scicore.provenance.store import close_run
     from scicore.reports.terminal import Progress
 
     run_id = job.run_id
-    look_at = time.monotonic() + LOOK_S
+    watch, show_at, hosts_at = Watch(run_id), 0.0, time.monotonic() + LOOK_S
 
-    def show() -> bool:
-        """True: the hosts are not the same any more, and another job must be started."""
-        nonlocal look_at
+    def show() -> None:
+        nonlocal show_at
+        began = time.monotonic()
+        if began < show_at:
+            return
         try:
-            progress.show(_read(database, run_id))
+            with database.engine.connect() as connection:
+                progress.show(watch.look(connection))
         except DatabaseError:  # the master notices, too, and decides
             _revive(database)
-        if job.hosts is None or time.monotonic() < look_at:
+        now = time.monotonic()
+        show_at = now + LOOKING_IS_CHEAP * (now - began)
+
+    def poll() -> bool:
+        """True: the hosts are not the same any more, and another job must be started."""
+        nonlocal hosts_at
+        show()
+        if job.hosts is None or time.monotonic() < hosts_at:
             return False
-        look_at = time.monotonic() + LOOK_S
+        hosts_at = time.monotonic() + LOOK_S
         return job.hosts.changed()
 
     in_vain, recorded = 0, -1
@@ -134,7 +146,7 @@ def _see_through(database: Database, job: Job, patience_s: float, to_stderr: boo
             outcome = supervise(
                 job.command(database),
                 {"SCICUMULUS_DATABASE_URL": database.url, "SCICUMULUS_SUPERVISED": "1"},
-                poll=show,
+                poll=poll,
                 poll_s=POLL_S,
                 stdout=sys.stderr.fileno() if to_stderr else None,
             )
@@ -156,7 +168,8 @@ def _see_through(database: Database, job: Job, patience_s: float, to_stderr: boo
                 f"the MPI job ended (exit code {outcome.exit_code}) before the run did; it is "
                 "started again, programs go on meanwhile"
             )
-        progress.show(summary)
+        show_at = 0.0
+        show()
     if summary.state is RunState.INTERRUPTED:
         say(
             f"error: the MPI job ended (exit code {outcome.exit_code}) before run {run_id} did\n"

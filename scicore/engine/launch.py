@@ -85,6 +85,7 @@ def mpirun_command(
     return [
         str(mpirun()),
         *("--mca", "pml", "ob1", "--mca", "btl", "self,sm,tcp" if across else "self,sm"),
+        *("--mca", "mpi_yield_when_idle", "0"),  # ranks sleep between their looks as it is
         *("--map-by", "seq" if across else ":OVERSUBSCRIBE", "--bind-to", "none"),
         *(across.options if across else ()),
         *quietly,

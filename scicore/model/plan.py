@@ -33,6 +33,7 @@ class Plan:
     planning_s: float = 0.0  # how long planning took
     parameters: Mapping[str, str] = field(default_factory=dict)
     policy: Policy | None = None  # warm-starts the next learning for the same workflow
+    curve: tuple[tuple[int, float], ...] = ()  # learning: episodes, best makespan_s by then
     grounds: Grounds | None = field(default=None, compare=False, repr=False)
 
     @property

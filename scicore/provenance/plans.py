@@ -17,6 +17,8 @@ from scicore.model.plan import Plan, Policy
 from scicore.model.problem import Problem, Transfer
 from scicore.provenance import tables
 
+_CURVE = "learning_curve"  # beside what the learner itself keeps in its policy
+
 
 def save_grounds(connection: Connection, plan_id: int, grounds: Grounds) -> None:
     """What the planner was asked, and where the runtimes in it come from."""
@@ -53,13 +55,21 @@ def load_estimates(connection: Connection, plan_id: int) -> tuple[Estimate, ...]
 
 
 def save_policy(connection: Connection, plan_id: int, workflow_tag: str, plan: Plan) -> None:
-    """What was learned on the way to the plan, if anything was."""
+    """What was learned on the way to the plan, if anything was, and how it got better."""
     if plan.policy is not None:
+        learned = {**plan.policy, _CURVE: [list(point) for point in plan.curve]}
         connection.execute(
             insert(tables.policy).values(
-                plan_id=plan_id, tag=workflow_tag, algorithm=plan.algorithm, policy=plan.policy
+                plan_id=plan_id, tag=workflow_tag, algorithm=plan.algorithm, policy=learned
             )
         )
+
+
+def load_curve(connection: Connection, plan_id: int) -> tuple[tuple[int, float], ...]:
+    """How the plan got better while it was learned: episodes and the best makespan by then."""
+    policy = tables.policy.c
+    found = connection.scalar(select(policy.policy[_CURVE]).where(policy.plan_id == plan_id))
+    return tuple((int(episodes), float(best_s)) for episodes, best_s in found or ())
 
 
 def latest_policy(connection: Connection, workflow_tag: str, algorithm: str) -> Policy | None:
@@ -71,7 +81,7 @@ def latest_policy(connection: Connection, workflow_tag: str, algorithm: str) -> 
         .order_by(policy.plan_id.desc())
         .limit(1)
     )
-    return found
+    return found and {name: value for name, value in found.items() if name != _CURVE}
 
 
 # --- problems as bytes ----------------------------------------------------------------------------

@@ -1,4 +1,5 @@
-"""A run on the terminal: bars while it goes on, plain lines when nobody watches, a summary."""
+"""A run on the terminal: a live screen while it goes on, plain lines when nobody watches, and a
+summary."""
 
 from __future__ import annotations
 
@@ -8,41 +9,33 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
+from rich.live import Live
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bars
-from rich.progress import TaskID as BarId
 from rich.table import Table
 
 from scicore.model.activation import ActivationState as State
 from scicore.model.activation import RunState
+from scicore.provenance.moment import Moment
 from scicore.provenance.reader import ActivityProgress, RunSummary
+from scicore.reports.live import COLOURS, clock_words, ended, expected, screen
 
 PLAIN_EVERY_S = 2.0
-_COLOURS = {"finished": "green", "failed": "red", "stopped": "yellow", "interrupted": "red"}
+_ON_THE_WAY = (State.LOCKED, State.READY, State.RUNNING)
 
 
 class Progress:
-    """Shows successive summaries of one run, on stderr."""
+    """Shows one run moment after moment, on stderr."""
 
     def __init__(self) -> None:
         self._console = Console(stderr=True, highlight=False)
-        self._bars: Bars | None = None
-        self._bar_ids: dict[str, BarId] = {}
+        self._live: Live | None = None
         self._plain = ""
         self._plain_at = 0.0
 
     def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._bars = Bars(
-                TextColumn("{task.description:<16}"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TextColumn("{task.fields[detail]}"),
-                TimeElapsedColumn(),
-                console=self._console,
-            )
-            self._bars.start()
+        if self._console.is_terminal and not self._console.is_dumb_terminal:
+            self._live = Live(console=self._console, auto_refresh=False)
+            self._live.start()
         return self
 
     def __exit__(
@@ -51,57 +44,55 @@ class Progress:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._bars is not None:
-            self._bars.stop()
+        if self._live is not None:
+            self._live.stop()
 
-    def show(self, summary: RunSummary) -> None:
-        if self._bars is None:
-            self._show_plainly(summary)
+    def show(self, moment: Moment) -> None:
+        if self._live is None:
+            self._show_plainly(moment)
             return
-        for progress in summary.activities:
-            if progress.activity not in self._bar_ids:
-                self._bar_ids[progress.activity] = self._bars.add_task(
-                    progress.activity, total=None, detail=""
-                )
-            self._bars.update(
-                self._bar_ids[progress.activity],
-                total=progress.total or None,
-                completed=_ended(progress),
-                detail=_detail(progress),
-            )
+        size = self._console.size
+        self._live.update(screen(moment, size.width, size.height), refresh=True)
 
-    def _show_plainly(self, summary: RunSummary) -> None:
+    def _show_plainly(self, moment: Moment) -> None:
         """A line when something changed, but not more often than can be read."""
-        line = f"run {summary.run_id} {summary.state}: " + ", ".join(
-            f"{progress.activity} {_ended(progress)}/{progress.total}"
-            for progress in summary.activities
-        )
+        counted = plain_line(moment)
         now = time.monotonic()
-        over = summary.ended_at is not None
-        if line != self._plain and (over or now - self._plain_at >= PLAIN_EVERY_S):
-            self._plain, self._plain_at = line, now
-            print(line, file=sys.stderr, flush=True)
+        if counted != self._plain and (
+            not moment.going_on or now - self._plain_at >= PLAIN_EVERY_S
+        ):
+            self._plain, self._plain_at = counted, now
+            clock = "" if moment.summary.makespan_s is None else f" ({clock_words(moment)})"
+            print(counted + clock, file=sys.stderr, flush=True)
 
 
-_OVER = (State.FINISHED, State.FAILED, State.BLOCKED, State.CANCELLED)
-_ON_THE_WAY = (State.LOCKED, State.READY, State.RUNNING)
+def plain_line(moment: Moment) -> str:
+    """How far the run is, in one line without a clock: it changes when something happens."""
+    summary = moment.summary
+    activities = ", ".join(_counted(moment, progress) for progress in summary.activities)
+    slots = sum(vm.slots for vm in moment.vms if vm.state == "joined")
+    busy = sum(vm.running for vm in moment.vms)
+    vms = f"; {busy} of {slots} slots busy" if slots and moment.going_on else ""
+    return f"run {summary.run_id} {summary.state}: {activities}{vms}"
 
 
-def _ended(progress: ActivityProgress) -> int:
-    return sum(progress.counts.get(state, 0) for state in _OVER)
+def _counted(moment: Moment, progress: ActivityProgress) -> str:
+    failed = progress.counts.get(State.FAILED, 0)
+    trouble = f" ({failed} failed)" if failed else ""
+    return f"{progress.activity} {ended(progress)}/{expected(moment, progress)}{trouble}"
 
 
-def _detail(progress: ActivityProgress) -> str:
-    shown = (State.RUNNING, State.READY, State.FAILED, State.BLOCKED, State.CANCELLED)
-    return ", ".join(
-        f"{progress.counts[state]} {state}" for state in shown if progress.counts.get(state)
-    )
+def print_moment(moment: Moment) -> None:
+    """The screen of this moment, on stdout; nothing is cut off when it goes to a file."""
+    console = Console(highlight=False)
+    width = console.size.width if console.is_terminal else 100
+    Console(highlight=False, width=width).print(screen(moment, width))
 
 
 def print_summary(summary: RunSummary) -> None:
     """What happened, and what can be asked next; on stdout."""
     console = Console(highlight=False, soft_wrap=True)
-    colour = _COLOURS.get(summary.state, "")
+    colour = COLOURS.get(summary.state, "")
     state = f"[bold {colour}]{summary.state}[/]" if colour else f"[bold]{summary.state}[/]"
     why = f" ({summary.reason})" if summary.reason else ""
     console.print(f"Run {summary.run_id} of {summary.workflow}: {state}{escape(why)}")
@@ -119,6 +110,7 @@ def print_summary(summary: RunSummary) -> None:
     failed = summary.count(State.FAILED)
     question = "failures" if failed else "outputs"
     console.print(f"next: scicumulus query {question} --run {summary.run_id}", markup=False)
+    console.print(f"      scicumulus report {summary.run_id} -o report.html", markup=False)
 
 
 def _activities(summary: RunSummary) -> Table:
