@@ -148,7 +148,7 @@ class Pool:
         tasks = []
         for order in orders:
             began_at = time.monotonic()
-            directory = Path(self._welcome.run_directory, order.workspace)
+            directory = f"{self._welcome.run_directory}/{order.workspace}"
             try:
                 workspace.make(directory)
                 staged = stage(directory, activity, order.rows, self._directories)
@@ -156,7 +156,7 @@ class Pool:
                 self._fail(order, f"its workspace could not be filled: {error}")
                 continue
             took_s = time.monotonic() - began_at
-            tasks.append(Task(order, staged.seen[0], str(directory), staged, took_s))
+            tasks.append(Task(order, staged.seen[0], directory, staged, took_s))
         return tasks
 
     def _fail(self, order: Start, why: str) -> None:

@@ -11,7 +11,6 @@ import time
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -38,7 +37,7 @@ class _Prepared:
     """An attempt whose program can be started."""
 
     order: Start
-    directory: Path
+    directory: str
     staged: Staged
     words: tuple[str, ...]
     streams: Streams
@@ -51,7 +50,7 @@ class _Program:
 
     order: Start
     activity: Activity
-    directory: Path
+    directory: str
     started_at: float
     process: Process
     command: str
@@ -254,7 +253,7 @@ class Runner:
     def _prepare(self, order: Start) -> _Prepared:
         began_at = time.time()
         activity = self._activities[order.activity]
-        directory = Path(self._welcome.run_directory, order.workspace)
+        directory = f"{self._welcome.run_directory}/{order.workspace}"
         workspace.make(directory)
         staged = stage(directory, activity, order.rows, self._directories)
         words = arguments(activity.command, self._values(activity, staged))
@@ -282,7 +281,7 @@ class Runner:
                     started_at=started_at,
                     ended_at=time.time(),
                     command=shlex.join(ready.words) if ready is not None else activity.command,
-                    workspace=str(Path(self._welcome.run_directory, order.workspace)),
+                    workspace=f"{self._welcome.run_directory}/{order.workspace}",
                     stderr_tail=f"scicumulus: the program could not be started: {error}",
                 )
             )
@@ -315,7 +314,7 @@ class Runner:
     def _spawn(
         self,
         words: tuple[str, ...],
-        directory: Path,
+        directory: str,
         order: Start,
         staged: Staged,
         streams: Streams,
@@ -326,7 +325,7 @@ class Runner:
             values = self._values(activity, staged)
             variables += [(name, substitute(text, values)) for name, text in activity.environment]
         environment = process.with_variables(self._environment, *variables)
-        return process.spawn(words, str(directory), environment, streams)
+        return process.spawn(words, directory, environment, streams)
 
     def _watch(self, program: _Program) -> None:
         self._programs[program.process.pidfd] = program
@@ -475,7 +474,7 @@ def _ended(
         ended_at=time.time(),
         exit_code=exit_code,
         command=program.command,
-        workspace=str(program.directory),
+        workspace=program.directory,
         stderr_tail="\n".join(part for part in (tail, f"scicumulus: {note}" * bool(note)) if part),
         slot=program.slots[0],
         usage=program.usage,

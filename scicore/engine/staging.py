@@ -45,12 +45,13 @@ class Staged:
 
 
 def stage(
-    workspace: Path, activity: Activity, rows: tuple[Row, ...], directories: Mapping[str, str]
+    directory: str, activity: Activity, rows: tuple[Row, ...], directories: Mapping[str, str]
 ) -> Staged:
     """Fill a new workspace: the template's files, the input's files, the group's tuples."""
     group = activity.operator is Operator.REDUCE or activity.parents_field
     if not (group or activity.staging or activity.template):
         return Staged(rows, rows)
+    workspace = Path(directory)
     staged = _stage_files(workspace, activity, rows, directories)
     values = {**_values(activity, staged.seen), **directories}
     if activity.template:
@@ -151,7 +152,7 @@ def inside(value: str, directories: Mapping[str, str], base: Path | None = None)
 
 
 def output_files(
-    workspace: Path, activity: Activity, rows: tuple[Row, ...], directories: Mapping[str, str]
+    directory: str, activity: Activity, rows: tuple[Row, ...], directories: Mapping[str, str]
 ) -> tuple[tuple[Row, ...], tuple[FileFound, ...]]:
     """Output rows with absolute paths in their file fields, and those files' sizes and digests."""
     fields = [
@@ -167,7 +168,7 @@ def output_files(
         for position, field in fields:
             if not values[position]:
                 continue
-            path = _output_file(workspace, field.name, values[position], directories)
+            path = _output_file(Path(directory), field.name, values[position], directories)
             values[position] = str(path)
             files.append(FileFound(number, field.name, str(path), *size_and_digest(path)))
         absolute.append(tuple(values))

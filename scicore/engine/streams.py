@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from pathlib import Path
 
 STDOUT = "stdout.txt"
 STDERR = "stderr.txt"
@@ -19,18 +18,18 @@ _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
 class Stream:
     """One file."""
 
-    def __init__(self, directory: Path, name: str) -> None:
+    def __init__(self, directory: str, name: str) -> None:
         try:
             self.descriptor = os.open(directory, _FLAGS | os.O_TMPFILE, 0o600)
             self.named = False
         except (OSError, AttributeError):  # a file system, or a kernel, without nameless files
-            self.descriptor = os.open(directory / name, _FLAGS | os.O_CREAT, 0o600)
+            self.descriptor = os.open(f"{directory}/{name}", _FLAGS | os.O_CREAT, 0o600)
             self.named = True
 
     def written(self) -> bool:
         return os.fstat(self.descriptor).st_size > 0
 
-    def publish(self, path: Path) -> None:
+    def publish(self, path: str) -> None:
         """Give it its name; a workspace that is gone needs none."""
         if not self.named:
             self.named = True
@@ -46,7 +45,7 @@ class Stream:
 class Streams:
     """The two of one attempt, for its program and its extractor."""
 
-    def __init__(self, directory: Path, spare: list[Stream]) -> None:
+    def __init__(self, directory: str, spare: list[Stream]) -> None:
         self._directory = directory
         self._spare = spare
         self.out = self._take(STDOUT)
@@ -57,14 +56,14 @@ class Streams:
 
     def publish(self) -> None:
         """The program takes its time: somebody may want to look."""
-        self.out.publish(self._directory / STDOUT)
-        self.err.publish(self._directory / STDERR)
+        self.out.publish(f"{self._directory}/{STDOUT}")
+        self.err.publish(f"{self._directory}/{STDERR}")
 
     def conclude(self, *, reuse: bool) -> None:
         """The program has ended; what stayed empty may serve the next one."""
         for stream, name in ((self.out, STDOUT), (self.err, STDERR)):
             if stream.written():
-                stream.publish(self._directory / name)
+                stream.publish(f"{self._directory}/{name}")
             if reuse and not stream.named:
                 self._spare.append(stream)
             else:

@@ -133,7 +133,7 @@ class Worker:
         files: tuple[FileFound, ...] = ()
         if cause is Cause.FINISHED and self._has_files:
             try:
-                place = Path(task.directory or self.directory)
+                place = task.directory or str(self.directory)
                 rows, files = output_files(place, self.activity, rows, self._directories)
             except (BadOutput, OSError) as problem:
                 cause, rows, error = Cause.BAD_OUTPUT, (), f"scicumulus: {problem}"

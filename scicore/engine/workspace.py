@@ -1,4 +1,7 @@
-"""The directory in which one attempt works: private, made for it, kept after it."""
+"""The directory in which one attempt works: private, made for it, kept after it.
+
+Paths are texts here: to make a `Path` takes a tenth of the time that a short program takes.
+"""
 
 from __future__ import annotations
 
@@ -14,23 +17,23 @@ RELATION = "ERelation.txt"
 TAIL_BYTES = 4000
 
 
-def make(directory: Path) -> None:
+def make(directory: str) -> None:
     """A fresh workspace; what an interrupted attempt of the same number left is removed."""
     try:
-        directory.mkdir(mode=0o700)
+        os.mkdir(directory, 0o700)  # noqa: PTH102
     except FileExistsError:
         shutil.rmtree(directory)
-        directory.mkdir(mode=0o700)
+        os.mkdir(directory, 0o700)  # noqa: PTH102
     except FileNotFoundError:
-        directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        directory.mkdir(mode=0o700, exist_ok=True)
+        Path(directory).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        Path(directory).mkdir(mode=0o700, exist_ok=True)
 
 
-def read_output(directory: Path, activity: Activity, rows: tuple[Row, ...]) -> tuple[Row, ...]:
+def read_output(directory: str, activity: Activity, rows: tuple[Row, ...]) -> tuple[Row, ...]:
     if not activity.output.fields:  # it is run for its effect: there is nothing to write down
         return ((),)
     try:
-        text = (directory / RELATION).read_text(encoding="utf-8")
+        text = Path(directory, RELATION).read_text(encoding="utf-8")
     except FileNotFoundError:
         raise MissingOutput(
             f"the program ended well but wrote no {RELATION}; "
@@ -41,7 +44,7 @@ def read_output(directory: Path, activity: Activity, rows: tuple[Row, ...]) -> t
     return output_rows(activity, text, rows)
 
 
-def on_full_disk(directory: Path) -> bool:
+def on_full_disk(directory: str) -> bool:
     """Whether nothing more can be written there; then not even stderr tells of it."""
     try:
         return os.statvfs(directory).f_bavail == 0
@@ -49,10 +52,10 @@ def on_full_disk(directory: Path) -> bool:
         return False
 
 
-def stderr_tail(directory: Path) -> str:
+def stderr_tail(directory: str) -> str:
     """The last lines of stderr, however long the file is."""
     try:
-        with (directory / STDERR).open("rb") as stream:
+        with Path(directory, STDERR).open("rb") as stream:
             stream.seek(0, os.SEEK_END)
             stream.seek(max(0, stream.tell() - TAIL_BYTES))
             return stream.read().decode("utf-8", "replace").replace("\x00", "\ufffd").strip()

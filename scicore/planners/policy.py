@@ -83,12 +83,25 @@ def remembered(world: World, rank_u: Floats, makespan_ms: int, stored: Policy) -
             if value is not None:
                 bias_ms[row, column] = np.clip(value, -BIGGEST, BIGGEST) * makespan_ms
     minds = [Mind(rank_u, bias_ms)]
-    priorities = stored.get("priority")
-    if isinstance(priorities, Mapping):
-        known = [_number(priorities.get(name)) for name in world.problem.activations]
-        if None not in known:
-            minds.append(Mind(np.array(known, dtype=np.float64), bias_ms))
+    priority = _priorities(world, stored.get("priority"))
+    if priority is not None:
+        minds.append(Mind(priority, bias_ms))
     return minds
+
+
+def _priorities(world: World, stored: object) -> Floats | None:
+    """What is new, because there is more input now, goes with the others of its activity."""
+    if not isinstance(stored, Mapping):
+        return None
+    told = [_number(stored.get(name)) for name in world.problem.activations]
+    priority = np.array([math.nan if value is None else value for value in told])
+    for activity in range(len(world.tags)):
+        own = world.activity_of == activity
+        known = priority[own & ~np.isnan(priority)]
+        if not len(known):
+            return None
+        priority[own & np.isnan(priority)] = known.mean()
+    return priority
 
 
 def to_data(world: World, mind: Mind, start_ms: Ints, makespan_ms: int) -> Policy:

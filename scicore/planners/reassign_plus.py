@@ -150,14 +150,11 @@ class _Learner:
         """The best decisions found, and the policy; `floor` is HEFT's plan."""
         count = len(floor.order)
         meter = Meter(parameters.episodes or default_episodes(count), budget)
-        told = floor.makespan_ms + 1
 
         def tell(makespan_ms: int) -> None:
-            nonlocal told
-            if self._progress and makespan_ms < told:
+            if self._progress:
                 bound_s = self._target_ms / 1000
                 self._progress(Progress(meter.played, makespan_ms / 1000, bound_s))
-                told = makespan_ms
 
         tell(floor.makespan_ms)
         mind, followed = self._act(floor, parameters, random, meter, policy)
@@ -170,9 +167,7 @@ class _Learner:
             heat = parameters.heat * usual_ms
             phase = phase._replace(hot=phase.hot * heat, cold=phase.cold * heat)
             best = anneal(self.arena, start, best, phase, self._target_ms, meter, random, tell)
-        if self._progress:
-            bound_s = self._target_ms / 1000
-            self._progress(Progress(meter.played, best.makespan_ms / 1000, bound_s))
+        tell(best.makespan_ms)
         return best, mind
 
     def _act(

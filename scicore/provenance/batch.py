@@ -44,8 +44,6 @@ from scicore.provenance.bulk import (
 from scicore.provenance.sheet import Row, Sheet
 from scicore.provenance.store import StoredRun, activity_ids_of, file_row, relation_ids_of
 
-LARGE = 5000  # facts; in a batch of so many, foreign keys are taken for granted
-
 _OVER = frozenset(
     {
         ActivationState.FINISHED,
@@ -115,7 +113,6 @@ class Ids:
         known = select(tables.activation.c.activation_id, tables.activation.c.activity_id)
         for row in connection.execute(known.where(tables.activation.c.run_id == run.id)):
             self.remember(row[0], row[1])
-        self.may_trust = _may_trust(connection)
 
     def remember(self, activation: int, activity_id: int) -> None:
         missing = activation + 1 - len(self._activity_of)
@@ -125,13 +122,6 @@ class Ids:
 
     def activity_of(self, activation: int) -> int:
         return self._activity_of[activation]
-
-
-def _may_trust(connection: Connection) -> bool:
-    """Whether we may do without checks of foreign keys."""
-    version = connection.dialect.server_version_info or (0,)
-    question = "SELECT has_parameter_privilege('session_replication_role', 'SET')"
-    return version >= (15,) and bool(connection.scalar(text(question)))
 
 
 class _Life:
@@ -165,7 +155,6 @@ class Batch:
     def __init__(self, ids: Ids) -> None:
         self._ids = ids
         self._run_id = ids.run_id
-        self._size = 0
         self._lives: dict[int, _Life] = {}
         self._started: dict[tuple[int, int], AttemptStarted] = {}
         self._ended: dict[tuple[int, int], AttemptEnded] = {}
@@ -194,7 +183,6 @@ class Batch:
         adders = self._adders
         for fact in facts:
             adders[type(fact)](fact)
-            self._size += 1
 
     # --- tuples and activations ----------------------------------------------------------------
 
@@ -285,8 +273,6 @@ class Batch:
     def write(self, connection: Connection) -> None:
         """Parents before children."""
         connection.execute(text(_BY_KEY))
-        if self._size >= LARGE and self._ids.may_trust:
-            connection.execute(text(_TRUST))
         copy_lines(connection, tables.tuple_, _TUPLE, self._tuples)
         self._files.write(connection)
         created = [life for life in self._lives.values() if life.created is not None]
@@ -400,8 +386,6 @@ _BY_KEY = """
            set_config('enable_mergejoin', 'off', true),
            set_config('enable_seqscan', 'off', true)
 """
-# The core made both ends of every reference; to look each of them up takes most of the time.
-_TRUST = "SELECT set_config('session_replication_role', 'replica', true)"
 
 
 def _time(at: float) -> datetime:

@@ -71,7 +71,7 @@ def plain_line(moment: Moment) -> str:
     summary = moment.summary
     activities = ", ".join(_counted(moment, progress) for progress in summary.activities)
     slots = sum(vm.slots for vm in moment.vms if vm.state == "joined")
-    busy = sum(vm.running for vm in moment.vms)
+    busy = sum(min(vm.running, vm.slots) for vm in moment.vms)  # some may be granted ahead
     vms = f"; {busy} of {slots} slots busy" if slots and moment.going_on else ""
     return f"run {summary.run_id} {summary.state}: {activities}{vms}"
 

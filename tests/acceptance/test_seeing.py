@@ -30,7 +30,7 @@ if [ "$1" = 2 ]; then
 fi
 place="$(dirname "$0")"
 if [ "$1" = 3 ]; then
-    for patience in $(seq 1 1200); do
+    for patience in $(seq 1 3000); do
         [ ! -e "$place/go" ] || break
         sleep 0.1
     done

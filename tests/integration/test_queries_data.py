@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from sqlalchemy import Engine
 
 from scicore.provenance.queries import run_query
@@ -111,22 +112,43 @@ def test_values_that_are_no_numbers_are_never_the_best(ask: Ask) -> None:
 
 
 def test_changes_between_runs_say_what_is_new_gone_or_different(ask: Ask) -> None:
-    differences = ask("changes_between_runs", run=3, other=2)
-    assert [(*row[:2], *map(_parsed, row[2:])) for row in differences] == [
+    assert ask("changes_between_runs", run=3, other=2) == [
         ("activation", "check.2", None, "blocked"),
         ("activation", "measure.3", "ready", None),
         ("activation", "merge.1", None, "blocked"),
         ("work", "measure.2", "key of measure.2", "another key"),
         ("state", "check.1", "ready", "finished"),
         ("state", "measure.2", "running", "failed"),
-        ("duration", "measure.1", 1, 2),
-        ("tuple", "checked 1", None, checked(1)),
-        ("tuple", "images 3", image(3), None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("relation", "expected"),
+    [
+        ("checked", [("1", None, checked(1))]),
+        ("images", [("3", image(3), None)]),
+        ("measured", []),  # the same, but for the runs' directories in the paths of files
+        ("elsewhere", []),
+    ],
+)
+def test_tuples_between_runs_are_those_with_other_values(
+    ask: Ask, relation: str, expected: list[tuple[object, ...]]
+) -> None:
+    found = ask("tuples_between_runs", run=3, other=2, relation=relation)
+    assert [(path, *map(_parsed, values)) for path, *values in found] == expected
+
+
+def test_times_between_runs_compare_the_means_of_activities(ask: Ask) -> None:
+    assert ask("times_between_runs", run=3, other=2) == [
+        ("measure", 1, 1, 1.0, 2.0, 0.5),
+        ("check", 0, 1, None, 1.0, None),
     ]
 
 
 def test_a_run_does_not_differ_from_itself(ask: Ask) -> None:
     assert ask("changes_between_runs", run=1, other=1) == []
+    assert ask("tuples_between_runs", run=1, other=1, relation="measured") == []
+    assert {row[-1] for row in ask("times_between_runs", run=1, other=1)} == {1.0}
 
 
 def _parsed(text: object) -> object:

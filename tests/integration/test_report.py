@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+from pathlib import Path
 from typing import Any
 
 import lxml.html
@@ -80,6 +82,35 @@ def test_a_run_that_goes_on_says_so(known: Engine) -> None:
     root = page(known, "3")
     assert "The run goes on" in root.text_content()
     assert "no learning curve" in words(root, "learning").lower()
+
+
+def test_pictures_are_shown_while_they_are_as_they_were_recorded(
+    new_database: NewDatabase, tmp_path: Path
+) -> None:
+    engine = connect(new_database()).engine
+    _prepare(engine, 1, 1)
+    picture = tmp_path / "sky.png"
+    picture.write_bytes(b"stars")
+    digest = hashlib.sha256(b"stars").hexdigest()
+    with engine.begin() as connection:
+        _one_failed(connection, "")
+        connection.execute(
+            text(
+                "INSERT INTO tuple (run_id, tuple_id, relation_id, path, values, generated_by) "
+                "SELECT 1, 50, relation_id, '1', '{}', 1 FROM relation WHERE name = 'catalog'"
+            )
+        )
+        connection.execute(
+            text("INSERT INTO file VALUES (1, 50, 'BEST', :path, 5, :digest)"),
+            {"path": str(picture), "digest": digest},
+        )
+    sources = [str(each) for each in page(engine, "1").xpath("//img/@src")]
+    assert sources == ["data:image/png;base64,c3RhcnM="]
+    picture.write_bytes(b"cloud")
+    assert page(engine, "1").xpath("//img") == []
+    picture.unlink()
+    assert page(engine, "1").xpath("//img") == []
+    engine.dispose()
 
 
 def test_what_users_wrote_is_escaped_and_secrets_are_masked(

@@ -63,7 +63,7 @@ def activity_measures(account: Account) -> list[ActivityMeasures]:
             sorted(
                 float(each.peak_rss_bytes)
                 for each in own
-                if each.peak_rss_bytes is not None and each.cause == _FINISHED
+                if each.peak_rss_bytes and each.cause == _FINISHED  # a query's is the database's
             ),
             sum(each.cpu_s or 0.0 for each in own),
         )

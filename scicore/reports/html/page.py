@@ -27,6 +27,7 @@ from scicore.reports.html.measures import (
     explicit_edges,
     time_spent,
 )
+from scicore.reports.html.pictures import pictures
 
 GENERATOR = '<meta name="generator" content="SciCumulus-RL">'
 HERE = Path(__file__).parent
@@ -75,6 +76,7 @@ def _context(account: Account) -> dict[str, Any]:
         "vms_shown": VMS_SHOWN,
         "failures_shown": FAILURES,
         "outputs_shown": OUTPUTS,
+        "pictures": pictures(account),
         "versions": _versions(account),
         "charts": _charts(account, measures, palette),
     }

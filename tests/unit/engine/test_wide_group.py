@@ -41,7 +41,7 @@ def test_a_million_tuples_reach_the_program_of_one_group(tmp_path: Path) -> None
     (order,) = received.orders
     assert isinstance(order, Start)
     directories = dict.fromkeys(("WFDIR", "EXPDIR", "RUNDIR"), str(tmp_path))
-    stage(tmp_path, total, order.rows, directories)
+    stage(str(tmp_path), total, order.rows, directories)
     with (tmp_path / "numbers.hfrag").open() as stream:
         assert next(stream) == "KIND;N\n"
         assert sum(1 for _ in stream) == WIDTH

@@ -19,6 +19,7 @@ from scicore.planners import planner
 from scicore.planners.base import Budget, Progress, makespan_of, validated
 from scicore.planners.bounds import bounds_of
 from scicore.planners.heft import Heft, schedule
+from scicore.planners.policy import World, remembered
 from scicore.planners.reassign_plus import ReassignPlus, ReassignPlusParameters, _placed
 from scicore.planners.refinement import Best, new_track, snapshots_every
 
@@ -149,6 +150,18 @@ def test_a_policy_of_another_fleet_or_size_does_no_harm(seed: int, fleet: str) -
     policy = FEW.plan(workflow(20, seed), 0).policy
     for task in (workflow(20, seed, fleet), workflow(26, seed)):
         assert relearned_s(task, policy) <= Heft().plan(task, 0).makespan_s
+
+
+def test_with_more_input_what_is_new_goes_with_the_others_of_its_activity() -> None:
+    task = workflow(9, 1)
+    instance = validated(task)
+    world = World(task, instance, arena_of(instance, bounds_of(instance).tail_ms))
+    ranks = np.zeros(9)
+    stored = {name: float(n) for n, name in enumerate(task.activations[:6])}  # a0.0, a1.1, a2.2, …
+    _, mind = remembered(world, ranks, 1000, {"bias": {}, "priority": stored})
+    assert mind.priority.tolist() == [0, 1, 2, 3, 4, 5, 1.5, 2.5, 3.5]
+    only_one = {"bias": {}, "priority": {task.activations[0]: 1.0}}
+    assert len(remembered(world, ranks, 1000, only_one)) == 1  # it says too little
 
 
 @pytest.mark.parametrize(

@@ -48,3 +48,26 @@ def test_a_learner_that_never_reported_has_no_points() -> None:
     with Learning(budget_s=None, quiet=True) as learning:
         pass
     assert learning.points == ()
+
+
+def test_on_a_terminal_one_sees_how_far_the_learner_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setenv("COLUMNS", "120")
+    with Learning(budget_s=5.0) as learning:
+        learning.step(0, 12.0, 10.0)
+        learning.step(500, 11.0, 10.0)
+    told = capsys.readouterr()
+    assert "500 episodes, best 11.00 s, 10.0% above the bound" in told.err
+    assert told.out == ""
+
+
+def test_a_pipe_is_spared_the_bar(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("TTY_COMPATIBLE", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    with Learning(budget_s=5.0) as learning:
+        learning.step(500, 11.0, 10.0)
+    assert capsys.readouterr().err == ""
