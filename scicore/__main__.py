@@ -1,9 +1,10 @@
 """The engine's entry point, one process per rank:
 
-    mpirun -n N python -m mpi4py -m scicore RUN_ID
+    mpirun -n N python -m mpi4py -m scicore RUN_ID [SEATS]
 
 The run must have been prepared (`scicumulus run SPEC --prepare`, which prints this very command);
-N is one master and a slave for each VM of its plan. `scicumulus run` does both.
+N is one master and a slave for each VM of its plan, or of SEATS, a file that says which VM each
+rank is. `scicumulus run` does both.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,7 +87,7 @@ def _told(error: ScicumulusError) -> int:
 
 def _master(arguments: list[str]) -> int:
     """Rank 0: load the run, take it, drive it, leave nothing unrecorded."""
-    from scicore.engine import mpi
+    from scicore.engine import mpi, seating
     from scicore.engine.master import KEEP_S, LEASE_S, Master, Run, dismiss, require_ranks
     from scicore.provenance.books import load_books
     from scicore.provenance.connection import connect
@@ -99,12 +101,15 @@ def _master(arguments: list[str]) -> int:
     line = mpi.MpiMaster()
     try:
         mpi.require_one_world()
-        run_id = _run_id(arguments)
+        run_id, seats = _run_id(arguments)
         database = connect()
         engine = database.engine
         with engine.connect() as connection:
             run = load_run(connection, run_id)
-        require_ranks(line, run.plan.fleet)
+        seated = seating.load(seats) if seats else seating.Seating(run.plan.fleet.vms)
+        plan = replace(run.plan, fleet=seated.joined_to(run.plan.fleet))
+        vms = tuple(vm.id for vm in seated.vms)
+        require_ranks(line, plan.fleet, vms)
         hold = Hold(engine, run_id, config.seconds(config.DATABASE_PATIENCE, PATIENCE_S))
         books = None
         if hold.launches > 1:
@@ -113,13 +118,14 @@ def _master(arguments: list[str]) -> int:
                 books = load_books(connection, run, time.time())
         job = Run(
             run.workflow,
-            run.plan,
+            plan,
             run.directory,
             run.dispatch,
             books,
             launch=hold.launches,
             lease_s=config.seconds(config.LEASE, LEASE_S),
             keep_s=config.seconds(config.KEEP, KEEP_S),
+            vms=vms,
         )
         recorder = DatabaseRecorder(engine, run, hold)
         log = _event_log(os.environ.get(EVENT_LOG))
@@ -148,13 +154,13 @@ def _master(arguments: list[str]) -> int:
     return EXIT_CODES.get(state, 3)
 
 
-def _run_id(arguments: list[str]) -> int:
-    if len(arguments) != 1 or not arguments[0].isdecimal():
+def _run_id(arguments: list[str]) -> tuple[int, Path | None]:
+    if len(arguments) not in (1, 2) or not arguments[0].isdecimal():
         raise UsageError(
-            f"found the arguments {arguments}, expected one run id",
+            f"found the arguments {arguments}, expected a run id and maybe a file of seats",
             "prepare a run with `scicumulus run SPEC --prepare`; it prints the command to use",
         )
-    return int(arguments[0])
+    return int(arguments[0]), Path(arguments[1]) if arguments[1:] else None
 
 
 def _stop_on_signals(master: Master) -> None:

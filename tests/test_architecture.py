@@ -50,6 +50,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
         "scicore/engine/launch.py",
         "scicore/provenance/embedded.py",
         "scicore/cli/",
+        "provisioning/netns_host.py",
         "scicore/notebook/command_line.py",
     ),
     "sqlalchemy": ("scicore/provenance/", "scicore/exports/source.py", "scicore/cli/"),

@@ -31,7 +31,9 @@ VERBS: Mapping[str, str] = {
     "resume": "let a paused run go on",
     "query": "ask the provenance database",
     "export": "a run as W3C PROV, RO-Crate, WfFormat, CSV or Parquet",
-    "cluster": "rent VMs, list them, end them: up, ls, renew, down, sweep, prices",
+    "fetch": "bring a run's files home from hosts with their own disks",
+    "cluster": "rent VMs, use and end them: up, configure, ls, renew, down, sweep, prices, bake",
+    "slurm": "print the sbatch script that runs a workflow on a cluster",
     "doctor": "check that everything a run needs works",
     "db": "the provenance database: start, stop, url, shell, dump, restore",
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from scicore.cli.configuring import bake, configure
 from scicore.cli.options import duration_s
 from scicore.cli.output import database_option, json_option, print_json, print_table, say
 from scicore.cli.rental import rental_options
@@ -335,7 +336,8 @@ def sweep(
     say(f"{verb} {len(judgement.doomed)} of {len(rows)} VMs")
 
 
-command.add_command(prices)
+for also in (configure, bake, prices):
+    command.add_command(also)
 
 
 def _document(machine: Machine) -> dict[str, Any]:

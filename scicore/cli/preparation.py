@@ -114,6 +114,11 @@ def base_catalog(file: Path | None) -> Mapping[str, VmType]:
 def fleet_of(text: str | None, workflow: Workflow, catalog: Path | None = None) -> Fleet:
     """The VMs asked for."""
     fleet = parse_fleet(default_fleet() if text is None else text, catalog_of(catalog, workflow))
+    return within_limits(fleet, workflow)
+
+
+def within_limits(fleet: Fleet, workflow: Workflow) -> Fleet:
+    """The fleet, if the workflow allows so many VMs."""
     if workflow.max_vm_amount and len(fleet.vms) > workflow.max_vm_amount:
         raise UsageError(
             f"fleet {fleet.text} has {len(fleet.vms)} VMs; the workflow allows "
@@ -185,7 +190,8 @@ def require_local(fleet: Fleet) -> None:
     others = sorted({vm.type.name for vm in fleet.vms if vm.type.name != "local"})
     if others:
         raise UsageError(
-            f"fleet {fleet.text}: {', '.join(others)} can be planned for, but this version runs "
-            "on this machine only",
-            f"run on this machine with --fleet {len(fleet.vms)}xlocal",
+            f"fleet {fleet.text}: {', '.join(others)} can be planned for, but it is not said "
+            "which hosts they are",
+            "name the hosts with --hostfile FILE or --cluster NAME, or run on this machine with "
+            f"--fleet {len(fleet.vms)}xlocal",
         )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import getpass
-import importlib
 import os
 import re
 import shutil
+import sys
 import time
 import urllib.request
 from collections.abc import Callable
@@ -89,9 +89,13 @@ def provider_of(name: str, region: str | None = None, **settings: Any) -> Provid
         chosen = Ec2(Ec2Settings(region=region, **given))
         return chosen
     if name == "netns":  # hosts on this computer, for tests
-        chosen = importlib.import_module("provisioning.netns").Netns(state_directory() / "netns")
+        from provisioning.netns import Netns
+
+        # Hosts share all files but those below /tmp; they need this program, wherever it is.
+        program = (sys.prefix, sys.base_prefix, Path(__file__).parents[2])
+        chosen = Netns(state_directory() / "netns", [Path(place) for place in program])
         return chosen
-    raise UsageError(f"provider {name!r} is not known", "known: ec2")
+    raise UsageError(f"provider {name!r} is not known", "known: ec2, netns")
 
 
 def state_directory() -> Path:

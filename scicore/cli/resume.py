@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import time
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -11,22 +13,30 @@ import click
 from scicore.cli.output import database_option, json_option, say
 
 if TYPE_CHECKING:
+    from scicore.cli.hosts import Hosts
     from scicore.provenance.connection import Database
+    from scicore.provenance.store import StoredRun
 
 LOOK_S = 0.5
 
 
 @click.command(epilog="Example: scicumulus resume last")
 @click.argument("run")
+@click.option(
+    "--hostfile",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Hosts to go on with: some may be gone, others new; default: as it was started.",
+)
 @database_option
 @json_option
-def command(run: str, database_url: str | None, as_json: bool) -> int:
+def command(run: str, hostfile: Path | None, database_url: str | None, as_json: bool) -> int:
     """Let RUN (a number, or `last`) go on: one that is paused, or one that was stopped,
     interrupted or left alone by a crash. What has finished is not run again; programs that are
     still running are watched again.
     """
     from scicore.cli.steering import steer
-    from scicore.cli.supervision import report, see_through
+    from scicore.cli.supervision import Job, report, see_through
     from scicore.errors import UsageError
     from scicore.model.activation import RunState
     from scicore.provenance.connection import connect
@@ -50,14 +60,42 @@ def command(run: str, database_url: str | None, as_json: bool) -> int:
     if held:
         say(f"run {run_id} has a master that is at work; waiting for it")
         _wait_for_master(database, run_id)
-    slaves = len(stored.plan.fleet.vms)
+    fleet, directory = stored.plan.fleet, stored.directory
+    hosts = _hosts(stored, hostfile)
     with database.engine.connect() as connection:
         summary = run_summary(connection, run_id)
     if summary.state is RunState.PAUSED:  # with nobody there to be told that it goes on
         close_run(database.engine, run_id, RunState.INTERRUPTED)
     if summary.state not in (RunState.FINISHED, RunState.FAILED):
-        summary = see_through(database, run_id, slaves, stored.directory, to_stderr=as_json)
+        job = Job(run_id, directory, fleet, hosts)
+        with _lease(hosts, database_url):
+            summary = see_through(database, job, to_stderr=as_json)
     return report(summary, as_json=as_json)
+
+
+def _hosts(stored: StoredRun, hostfile: Path | None) -> Hosts | None:
+    """None: the run is on this machine. What hosts need is slow to import."""
+    if hostfile is None and all(vm.type.name == "local" for vm in stored.plan.fleet.vms):
+        from scicore.engine.seating import last
+
+        if last(stored.directory) is None:
+            return None
+    from scicore.cli.hosts import hosts_of_run
+    from scicore.cli.preparation import catalog_of, require_local
+
+    hosts = hosts_of_run(stored.directory, hostfile, catalog_of(None, stored.workflow))
+    if hosts is None:
+        require_local(stored.plan.fleet)
+    return hosts
+
+
+def _lease(hosts: Hosts | None, database_url: str | None) -> AbstractContextManager[None]:
+    """Rented VMs must not end under the run."""
+    if hosts is None:
+        return nullcontext()
+    from scicore.cli.leasing import cluster_of, kept_alive
+
+    return kept_alive(cluster_of(hosts.file), database_url)
 
 
 def _wait_for_master(database: Database, run_id: int) -> None:

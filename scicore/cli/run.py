@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 import time
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,13 @@ from scicore.cli.output import database_option, json_option, print_json, say, un
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from scicore.cli.cloud_run import Rent
+    from scicore.cli.hosts import Hosts
     from scicore.cli.preparation import Specification
+    from scicore.cli.supervision import Job
     from scicore.model.plan import Plan
+    from scicore.provenance.connection import Database
+    from scicore.provenance.reader import RunSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,7 @@ class _Wish:
     algorithm: str | None
     seed: int
     dispatch: str = "adaptive"
+    hosts: Hosts | None = None
 
 
 class Timing:
@@ -51,6 +58,17 @@ class Timing:
 @click.command(epilog="Example: scicumulus run workflow.xml --fleet 2xlocal --algorithm heft")
 @click.argument("spec", type=click.Path(path_type=Path))
 @click.option("--fleet", metavar="FLEET", help="VMs, e.g. 2xlocal; default: one local per core.")
+@click.option(
+    "--hostfile",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Run on these hosts, reached by SSH; they are the plan's VMs.",
+)
+@click.option("--cluster", metavar="NAME", help="Run on the VMs that `cluster up` has launched.")
+@click.option("--cloud", is_flag=True, help="Rent the plan's VMs for this run, and end them.")
+@click.option("--provider", default="ec2", show_default=True, help="With --cloud: where.")
+@click.option("--budget", type=float, metavar="USD", help="With --cloud: refuse if more.")
+@click.option("--yes", is_flag=True, help="With --cloud: do not ask before renting.")
 @click.option("--plan", "plan_id", type=int, metavar="ID", help="Follow this stored plan.")
 @click.option(
     "--algorithm",
@@ -76,6 +94,12 @@ class Timing:
 def command(
     spec: Path,
     fleet: str | None,
+    hostfile: Path | None,
+    cluster: str | None,
+    cloud: bool,
+    provider: str,
+    budget: float | None,
+    yes: bool,
     plan_id: int | None,
     algorithm: str | None,
     seed: int,
@@ -95,8 +119,10 @@ def command(
     """
     clock = Timing()
     with undisturbed():
+        from scicore.cli.cloud_run import Rent
         from scicore.cli.preparation import Replay, load
         from scicore.cli.supervision import report, see_through
+        from scicore.errors import UsageError
         from scicore.provenance.connection import connect
 
     clock.lap("imports")
@@ -107,20 +133,66 @@ def command(
     database = connect(database_url)
     clock.lap("database")
     wish = _Wish(fleet, plan_id, algorithm, seed, dispatch)
+    if cloud:
+        if hostfile is not None or cluster is not None or prepare:
+            raise UsageError(
+                "--cloud rents its own hosts: leave --hostfile, --cluster, --prepare out"
+            )
+        rent = Rent(provider, budget, yes)
+        return _in_cloud(database, specification, wish, rent, database_url, as_json)
+    if cluster is not None:
+        hostfile = _bring_to(cluster, hostfile, specification, database_url)
+        clock.lap("cluster")
+    wish = replace(wish, hosts=_hosts(hostfile, specification))
     with database.engine.begin() as connection:
-        run_id, slaves, directory = _prepare(connection, specification, wish)
+        job = _prepare(connection, specification, wish)
     clock.lap("plan and inputs")
     if prepare:
-        _print_prepared(run_id, slaves, as_json)
+        _print_prepared(job.run_id, job.command(database, quiet=False), as_json)
         if database_url:
             say("(with SCICUMULUS_DATABASE_URL set to the same database)")
         return 0
-    summary = see_through(database, run_id, slaves, directory, to_stderr=as_json)
+    with _lease(cluster, database_url):
+        summary = see_through(database, job, to_stderr=as_json)
     clock.lap("mpirun, the run included")
     if timing:
         clock.lap("run", summary.makespan_s or 0.0)
         clock.show()
     return report(summary, as_json=as_json)
+
+
+def _in_cloud(
+    database: Database,
+    specification: Specification,
+    wish: _Wish,
+    rent: Rent,
+    database_url: str | None,
+    as_json: bool,
+) -> int:
+    from scicore.cli.cloud_run import in_cloud, show
+    from scicore.cli.preparation import store_plan
+    from scicore.cli.supervision import EXIT_CODES, as_document, report, see_through
+
+    with database.engine.begin() as connection:
+        plan = _wanted_plan(connection, specification, wish)
+        plan_id = wish.plan_id or store_plan(connection, specification, plan)[1]
+
+    def go(cluster: str) -> RunSummary:
+        hostfile = _bring_to(cluster, None, specification, database_url)
+        hosts = _hosts(hostfile, specification)
+        planned = _Wish(None, plan_id, None, wish.seed, wish.dispatch, hosts)
+        with database.engine.begin() as connection:
+            job = _prepare(connection, specification, planned)
+        with _lease(cluster, database_url):
+            return see_through(database, job, to_stderr=True)
+
+    summary, bill = in_cloud(rent, plan_id, database, database_url, go)
+    if as_json:
+        print_json({**as_document(summary), "bill": bill.document})
+        return EXIT_CODES.get(summary.state, 3)
+    code = report(summary, as_json=False)
+    show(bill)
+    return code
 
 
 def _refuse_trace(spec: Path) -> None:
@@ -134,17 +206,50 @@ def _refuse_trace(spec: Path) -> None:
         )
 
 
-def _prepare(
-    connection: Connection, specification: Specification, wish: _Wish
-) -> tuple[int, int, str]:
-    """Store everything that the master will need; returns the run's id, slaves and directory."""
+def _hosts(file: Path | None, specification: Specification) -> Hosts | None:
+    if file is None:
+        return None
+    from scicore.cli.hosts import Hosts
+    from scicore.cli.preparation import catalog_of
+
+    return Hosts(file, catalog_of(None, specification.workflow))
+
+
+def _lease(cluster: str | None, database_url: str | None) -> AbstractContextManager[None]:
+    if cluster is None:
+        return nullcontext()
+    from scicore.cli.leasing import kept_alive
+
+    return kept_alive(cluster, database_url)
+
+
+def _bring_to(
+    cluster: str, hostfile: Path | None, specification: Specification, database_url: str | None
+) -> Path:
+    """The workflow's directory goes to every host of the cluster; returns its hostfile."""
+    from scicore.cli.configuring import make_ready
+    from scicore.errors import UsageError
+
+    if hostfile is not None:
+        raise UsageError("--cluster brings its own hostfile: leave --hostfile out")
+    directory = Path(specification.workflow.directory).absolute()
+    made, _ = make_ready(cluster, database_url, None, directory)
+    return made
+
+
+def _prepare(connection: Connection, specification: Specification, wish: _Wish) -> Job:
+    """Store everything that the master will need."""
     from scicore.cli.preparation import input_files, require_local, store_plan
+    from scicore.cli.supervision import Job
     from scicore.model.activation import Dispatch
     from scicore.provenance.store import prepare_run, save_workflow
 
     workflow = specification.workflow
     plan = _wanted_plan(connection, specification, wish)
-    require_local(plan.fleet)
+    if wish.hosts is None:
+        require_local(plan.fleet)
+    else:
+        wish.hosts.check(plan.fleet)
     if wish.plan_id is None:
         workflow_id, plan_id = store_plan(connection, specification, plan)
     else:
@@ -154,17 +259,20 @@ def _prepare(
     run_id, directory = prepare_run(
         connection, workflow_id, plan_id, workflow, plan, files, Dispatch(wish.dispatch)
     )
-    return run_id, len(plan.fleet.vms), directory
+    return Job(run_id, directory, plan.fleet, wish.hosts)
 
 
 def _wanted_plan(connection: Connection, specification: Specification, wish: _Wish) -> Plan:
-    from scicore.cli.preparation import fleet_of, make_plan
+    from scicore.cli.preparation import fleet_of, make_plan, within_limits
     from scicore.errors import UsageError
     from scicore.provenance.store import load_plan, save_workflow
 
     workflow = specification.workflow
     if wish.plan_id is None:
-        fleet = fleet_of(wish.fleet, workflow)
+        if wish.hosts is None or wish.fleet:
+            fleet = fleet_of(wish.fleet, workflow)
+        else:
+            fleet = within_limits(wish.hosts.fleet(), workflow)
         return make_plan(connection, workflow, fleet, wish.algorithm, wish.seed)
     if wish.fleet or wish.algorithm:
         raise UsageError("--plan brings its own fleet and algorithm: leave the other options out")
@@ -177,10 +285,7 @@ def _wanted_plan(connection: Connection, specification: Specification, wish: _Wi
     return plan
 
 
-def _print_prepared(run_id: int, slaves: int, as_json: bool) -> None:
-    from scicore.engine.launch import mpirun_command
-
-    words = mpirun_command(slaves, "-m", "scicore", str(run_id))
+def _print_prepared(run_id: int, words: list[str], as_json: bool) -> None:
     if as_json:
         print_json({"run_id": run_id, "state": "prepared", "mpirun": words})
     else:

@@ -10,13 +10,16 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from scicore import config
 from scicore.cli.output import print_json, say
 
 if TYPE_CHECKING:
+    from scicore.cli.hosts import Hosts
     from scicore.engine.launch import Outcome
+    from scicore.model.cloud import Fleet
     from scicore.provenance.connection import Database
     from scicore.provenance.reader import RunSummary
 
@@ -33,30 +36,60 @@ _VANISH_S = 2.0  # until the session of a master that has left is gone
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def see_through(
-    database: Database, run_id: int, slaves: int, directory: str, *, to_stderr: bool
-) -> RunSummary:
+LOOK_S = 1.0  # between two looks at the hostfile
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The MPI jobs of a run, one after the other."""
+
+    run_id: int
+    directory: str
+    fleet: Fleet  # the plan's
+    hosts: Hosts | None = None  # None: all ranks are on this machine
+
+    def command(self, database: Database, *, quiet: bool = True) -> list[str]:
+        from scicore.engine.launch import mpirun_command
+
+        if self.hosts is not None:
+            place = (self.run_id, self.directory, self.fleet)
+            return self.hosts.command(database, *place, quiet=quiet)
+        words = ("-m", "scicore", str(self.run_id))
+        return mpirun_command(len(self.fleet.vms), *words, quiet=quiet)
+
+    def end_keepers(self) -> None:
+        from scicore.engine.spare import end_keepers
+
+        end_keepers(self.directory)
+        if self.hosts is not None:
+            self.hosts.end(self.directory)
+
+
+def see_through(database: Database, job: Job, *, to_stderr: bool) -> RunSummary:
     """Start the MPI job, again and again if it dies; the provenance says when the run is over.
 
     Whatever happens, no program is left behind.
     """
+    from scicore.errors import LaunchError
     from scicore.model.activation import RunState
     from scicore.provenance.patience import PATIENCE_S
     from scicore.provenance.store import close_run
 
     patience_s = config.seconds(config.DATABASE_PATIENCE, PATIENCE_S)
-    with _keepers_end(directory):
+    with _keepers_end(job):
         try:
-            return _see_through(database, run_id, slaves, patience_s, to_stderr)
+            return _see_through(database, job, patience_s, to_stderr)
         except KeyboardInterrupt:  # it came while no mpirun was there to be asked
-            close_run(database.engine, run_id, RunState.STOPPED)
+            close_run(database.engine, job.run_id, RunState.STOPPED)
+            raise
+        except LaunchError:  # no host is left
+            close_run(database.engine, job.run_id, RunState.INTERRUPTED)
             raise
 
 
 @contextmanager
-def _keepers_end(directory: str) -> Iterator[None]:
+def _keepers_end(job: Job) -> Iterator[None]:
     """However this ends; only somebody else's run is left alone."""
-    from scicore.engine.spare import end_keepers
     from scicore.errors import UsageError
 
     for number in _SIGNALS:
@@ -71,25 +104,24 @@ def _keepers_end(directory: str) -> Iterator[None]:
         for number in _SIGNALS:  # all that is left to do is to tell how it went
             signal.signal(number, signal.SIG_IGN)
         if ours:
-            end_keepers(directory)
+            job.end_keepers()
 
 
-def _see_through(
-    database: Database, run_id: int, slaves: int, patience_s: float, to_stderr: bool
-) -> RunSummary:
-    from scicore.engine.launch import mpirun_command, supervise
+def _see_through(database: Database, job: Job, patience_s: float, to_stderr: bool) -> RunSummary:
+    from scicore.engine.launch import supervise
     from scicore.errors import DatabaseError
     from scicore.model.activation import RunState
     from scicore.provenance.moment import Watch
     from scicore.provenance.store import close_run
     from scicore.reports.terminal import Progress
 
-    watch, look_at = Watch(run_id), 0.0
+    run_id = job.run_id
+    watch, show_at, hosts_at = Watch(run_id), 0.0, time.monotonic() + LOOK_S
 
     def show() -> None:
-        nonlocal look_at
+        nonlocal show_at
         began = time.monotonic()
-        if began < look_at:
+        if began < show_at:
             return
         try:
             with database.engine.connect() as connection:
@@ -97,15 +129,24 @@ def _see_through(
         except DatabaseError:  # the master notices, too, and decides
             _revive(database)
         now = time.monotonic()
-        look_at = now + LOOKING_IS_CHEAP * (now - began)
+        show_at = now + LOOKING_IS_CHEAP * (now - began)
+
+    def poll() -> bool:
+        """True: the hosts are not the same any more, and another job must be started."""
+        nonlocal hosts_at
+        show()
+        if job.hosts is None or time.monotonic() < hosts_at:
+            return False
+        hosts_at = time.monotonic() + LOOK_S
+        return job.hosts.changed()
 
     in_vain, recorded = 0, -1
     with Progress() as progress:
         while True:
             outcome = supervise(
-                mpirun_command(slaves, "-m", "scicore", str(run_id), quiet=True),
+                job.command(database),
                 {"SCICUMULUS_DATABASE_URL": database.url, "SCICUMULUS_SUPERVISED": "1"},
-                poll=show,
+                poll=poll,
                 poll_s=POLL_S,
                 stdout=sys.stderr.fileno() if to_stderr else None,
             )
@@ -113,6 +154,9 @@ def _see_through(
             summary = _take_stock(database, run_id, outcome, 0.0 if waited else patience_s)
             if summary.state not in GOING_ON:
                 break
+            if outcome.left and not outcome.stop_asked:
+                say("the hostfile has changed; the MPI job is started again, programs go on")
+                continue
             in_vain = in_vain + 1 if summary.attempts == recorded else 1
             recorded = summary.attempts
             if outcome.stop_asked or outcome.exit_code in _TOLD or in_vain >= IN_VAIN:
@@ -124,7 +168,7 @@ def _see_through(
                 f"the MPI job ended (exit code {outcome.exit_code}) before the run did; it is "
                 "started again, programs go on meanwhile"
             )
-        look_at = 0.0
+        show_at = 0.0
         show()
     if summary.state is RunState.INTERRUPTED:
         say(

@@ -25,10 +25,40 @@ _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _ESCALATION = (signal.SIGUSR1, signal.SIGTERM, signal.SIGKILL)
 
 
+_SSH_ALIVE = ("10", "5", "2")  # a daemon whose host is cut off ends after seconds, not minutes
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     exit_code: int  # mpirun's
     stop_asked: bool  # the user wanted it to end
+    left: bool = False  # `poll` wanted another job in its place
+
+
+@dataclass(frozen=True, slots=True)
+class Across:
+    """How a job spreads over hosts."""
+
+    ranks: Path  # a file: the host of each rank, a line each
+    agent: str  # the command that starts a daemon on a host, e.g. "ssh -F cfg"
+    network: str = ""  # CIDR of the addresses through which ranks talk; empty = MPI chooses
+
+    @property
+    def options(self) -> list[str]:
+        """The master alone reaches out to hosts, so they need not trust each other."""
+        time_s, interval_s, probes = _SSH_ALIVE
+        fenced = ("--mca", "btl_tcp_if_include", self.network) if self.network else ()
+        reached = ("--prtemca", "prte_if_include", self.network) if self.network else ()
+        return [
+            *("--prtemca", "plm", "ssh", "--prtemca", "plm_ssh_agent", self.agent),
+            *("--prtemca", "plm_ssh_no_tree_spawn", "1"),
+            *("--prtemca", "oob_tcp_keepalive_time", time_s),
+            *("--prtemca", "oob_tcp_keepalive_intvl", interval_s),
+            *("--prtemca", "oob_tcp_keepalive_probes", probes),
+            *fenced,
+            *reached,
+            *("--hostfile", str(self.ranks), "-x", "SCICUMULUS_SUPERVISED"),
+        ]
 
 
 def mpirun() -> Path:
@@ -42,8 +72,10 @@ def mpirun() -> Path:
     return path
 
 
-def mpirun_command(slaves: int, *program: str, quiet: bool = False) -> list[str]:
-    """One master and the slaves, all on this machine.
+def mpirun_command(
+    slaves: int, *program: str, quiet: bool = False, across: Across | None = None
+) -> list[str]:
+    """One master and the slaves, all on this machine unless they go across hosts.
 
     ob1 with shared memory starts several times faster than the default transports, and looking
     for messages costs least without TCP.
@@ -52,9 +84,10 @@ def mpirun_command(slaves: int, *program: str, quiet: bool = False) -> list[str]
     quietly = ["--runtime-options", "error-nonzero-status=false"] if quiet else []
     return [
         str(mpirun()),
-        *("--mca", "pml", "ob1", "--mca", "btl", "self,sm"),
+        *("--mca", "pml", "ob1", "--mca", "btl", "self,sm,tcp" if across else "self,sm"),
         *("--mca", "mpi_yield_when_idle", "0"),  # ranks sleep between their looks as it is
-        *("--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"),
+        *("--map-by", "seq" if across else ":OVERSUBSCRIBE", "--bind-to", "none"),
+        *(across.options if across else ()),
         *quietly,
         *("-n", str(slaves + 1)),
         *(sys.executable, "-m", "mpi4py"),
@@ -75,11 +108,11 @@ def environment(extra: Mapping[str, str]) -> dict[str, str]:
 def supervise(
     command: list[str],
     extra_environment: Mapping[str, str],
-    poll: Callable[[], None],
+    poll: Callable[[], bool],
     poll_s: float,
     stdout: int | None = None,
 ) -> Outcome:
-    """Run mpirun to its end, calling `poll` now and then.
+    """Run mpirun to its end, calling `poll` now and then; True from it ends the job.
 
     It gets a session of its own, so that Ctrl-C reaches it only through us: the first one asks
     the master to stop, the second ends the job.
@@ -94,14 +127,17 @@ def supervise(
         )
         signals.pass_to(process)
         pause_s = poll_s
+        left = False
         try:
             while True:
                 try:
                     code = process.wait(timeout=pause_s)
-                    return Outcome(code, stop_asked=signals.asked > 0)
+                    return Outcome(code, stop_asked=signals.asked > 0, left=left)
                 except subprocess.TimeoutExpired:
                     begun = time.monotonic()
-                    poll()
+                    if poll() and not left:
+                        left = True
+                        process.terminate()
                     # To look on must not slow down what is looked at.
                     pause_s = max(poll_s, POLL_SHARE * (time.monotonic() - begun))
                     pause_s = min(pause_s, POLL_AT_MOST_S)

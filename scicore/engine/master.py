@@ -29,6 +29,7 @@ from scicore.execution.messages import (
     StopRequested,
     Tick,
     VmJoined,
+    VmLost,
     WorkRequested,
 )
 from scicore.model.activation import Dispatch, RunState
@@ -90,6 +91,7 @@ class Run:
     launch: int = 1  # jobs that the run has had, this one included
     lease_s: float = LEASE_S
     keep_s: float = KEEP_S
+    vms: tuple[str, ...] = ()  # of ranks 1, 2, …; none given: the fleet's, in its order
 
 
 @dataclass(slots=True)
@@ -122,7 +124,8 @@ class Master:
         self._office = office
         self._log = log
         self._execution = Execution(run.workflow, run.plan, run.dispatch, ahead=True)
-        self._slaves = {rank: _Slave(vm.id) for rank, vm in enumerate(run.plan.fleet.vms, start=1)}
+        vms = run.vms or tuple(vm.id for vm in run.plan.fleet.vms)
+        self._slaves = {rank: _Slave(vm) for rank, vm in enumerate(vms, start=1)}
         self._ranks = {slave.vm: rank for rank, slave in self._slaves.items()}
         self._slots = {vm.id: vm.type.slots for vm in run.plan.fleet.vms}
         self._tell_at = 0.0  # monotonic
@@ -135,6 +138,9 @@ class Master:
     def run(self, tick: Callable[[Execution], None] = lambda execution: None) -> RunState:
         """Drive the run to its end; `tick` is called about every poll, to show progress."""
         self._feed(self._run.books or RunStarted(time.time()))
+        for vm in self._slots:
+            if vm not in self._ranks:  # its host does not answer
+                self._feed(VmLost(time.time(), vm))
         tick_at = time.monotonic() + TICK_S
         pause_s = POLL_S[0]
         while not all(slave.leaving for slave in self._slaves.values()):
@@ -182,6 +188,8 @@ class Master:
                 attempts = tuple(self._on_our_clock(slave, attempt) for attempt in ended)
                 self._feed(WorkRequested(now, slave.vm, attempts))
                 slave.pending.append((self._recorder.queued, last))
+            case Request() if not slave.leaving:  # it lives, and wants to know whether we do
+                self._line.send(rank, Orders((), self._durable(slave)))
 
     def _welcome(self, rank: int) -> None:
         workflow = self._run.workflow
@@ -265,13 +273,14 @@ class Master:
             slave.leaving = isinstance(instructions[-1], Stop)
 
 
-def require_ranks(line: MasterEnd, fleet: Fleet) -> None:
-    """One slave for each VM: before a run is touched."""
-    if line.slaves != len(fleet.vms):
+def require_ranks(line: MasterEnd, fleet: Fleet, vms: tuple[str, ...] = ()) -> None:
+    """One slave for each VM, or for each of those that have a host: before a run is touched."""
+    expected = len(vms or fleet.vms)
+    if line.slaves != expected:
         raise LaunchError(
-            f"the plan's fleet {fleet.text} has {len(fleet.vms)} VMs, "
+            f"the plan's fleet {fleet.text} has {expected} VMs, "
             f"but {line.slaves} slave ranks were started",
-            f"start it with mpirun -n {len(fleet.vms) + 1} (one master and one slave per VM)",
+            f"start it with mpirun -n {expected + 1} (one master and one slave per VM)",
         )
 
 

@@ -15,7 +15,7 @@ from scicore.engine.wire import Hello, Orders, Request, SlaveEnd, Welcome, decod
 from scicore.execution.messages import Stop
 
 POLL_S = (0.001, 0.005)  # how long to wait between two looks at the line: at first, at most
-PULSE_S = 5.0  # how often a slave says that it is alive, to both sides
+PULSE_S = 5.0  # how often a slave says that it is alive; the master answers
 
 Reach = Callable[[bytes], tuple[Link, bytes]]
 """Given the welcome: the line to the VM's keeper, and its first word, if it has one for us."""
@@ -23,6 +23,10 @@ Reach = Callable[[bytes], tuple[Link, bytes]]
 
 class Terminated(BaseException):
     """The launcher ends this rank."""
+
+
+class Forsaken(Exception):
+    """The master has not been heard for so long that the run has gone on without this VM."""
 
 
 def serve(line: SlaveEnd, reach: Reach, *, programs_go_on: bool = True) -> None:
@@ -34,11 +38,13 @@ def serve(line: SlaveEnd, reach: Reach, *, programs_go_on: bool = True) -> None:
     welcome = _await_welcome(line)
     if welcome is None:
         return
+    message = decode_to_slave(welcome)
+    assert isinstance(message, Welcome)
     left = False
     while not left:
         link, first = reach(welcome)  # again if the keeper was killed: another tells what is left
         try:
-            left = not first or _pass_on(line, link, first)
+            left = not first or _pass_on(line, link, first, message.keep_s)
         except Terminated:
             if not programs_go_on:
                 link.send(encode(Orders((Stop(""),))))
@@ -73,18 +79,25 @@ def _await_welcome(line: SlaveEnd) -> bytes | None:
             return data if isinstance(decode_to_slave(data), Welcome) else None
 
 
-def _pass_on(line: SlaveEnd, link: Link, first: bytes) -> bool:
-    """Until the keeper says goodbye (True), or is gone without a word (False)."""
+def _pass_on(line: SlaveEnd, link: Link, first: bytes, keep_s: float) -> bool:
+    """Until the keeper says goodbye (True), or is gone without a word (False).
+
+    The keeper hears the master's words alone: a slave that is cut off keeps nothing alive.
+    """
     line.send(first)
     poll = select.poll()
     poll.register(link, select.POLLIN)
     pause_s = POLL_S[0]
-    pulse_at = time.monotonic() + PULSE_S
+    heard_at = time.monotonic()
+    pulse_at = heard_at + PULSE_S
     while True:
         while (data := line.receive()) is not None:
+            heard_at = time.monotonic()
             link.send(data)
             pause_s = POLL_S[0]
         link.flush()
+        if time.monotonic() - heard_at > keep_s + PULSE_S:
+            raise Forsaken(f"the master has been silent for {keep_s:g} s")
         if poll.poll(pause_s * 1000):
             for message in link.receive():
                 if not message:
@@ -98,4 +111,3 @@ def _pass_on(line: SlaveEnd, link: Link, first: bytes) -> bool:
         if time.monotonic() > pulse_at:
             pulse_at = time.monotonic() + PULSE_S
             line.send(encode(Request(())))
-            link.send(encode(Orders(())))

@@ -14,6 +14,7 @@ import select
 import signal
 import socket
 import struct
+import sys
 import tempfile
 import time
 import traceback
@@ -91,7 +92,13 @@ def end_keepers(run_directory: str) -> None:
 
 
 def address(run_directory: str, vm: str) -> Path:
-    """Where the keeper listens: short, because socket paths are, and private to the user."""
+    """Where the keeper listens: short, because socket paths are."""
+    name = hashlib.blake2b(f"{run_directory}\0{vm}".encode(), digest_size=12).hexdigest()
+    return private_place() / name
+
+
+def private_place() -> Path:
+    """Of the user, on this host."""
     place = Path(tempfile.gettempdir(), f"scicumulus-{os.getuid()}")
     place.mkdir(mode=0o700, exist_ok=True)
     status = place.lstat()
@@ -99,7 +106,7 @@ def address(run_directory: str, vm: str) -> Path:
         raise LaunchError(
             f"{place} belongs to somebody else or is open to others", "remove it, or set TMPDIR"
         )
-    return place / hashlib.blake2b(f"{run_directory}\0{vm}".encode(), digest_size=12).hexdigest()
+    return place
 
 
 def _candidates(welcome: Welcome, spare: Spare) -> Iterator[socket.socket]:
@@ -227,3 +234,7 @@ def _take_journal(path: Path) -> Journal:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.05)
+
+
+if __name__ == "__main__":  # python -m scicore.engine.spare RUN_DIRECTORY, over SSH
+    end_keepers(sys.argv[1])

@@ -12,12 +12,13 @@ from typing import Any
 
 import msgspec
 from sqlalchemy import Column, Connection, Engine, RowMapping, func, insert, select, update
+from sqlalchemy.dialects.postgresql import insert as insert_or_leave
 
 import scicore
 from scicore.errors import UsageError
 from scicore.execution.messages import FileRecorded
 from scicore.model.activation import Dispatch, RunState
-from scicore.model.cloud import Fleet
+from scicore.model.cloud import Fleet, Vm
 from scicore.model.plan import Assignment, Plan
 from scicore.model.workflow import Activity, Dataset, Relation, Workflow
 from scicore.provenance import relation_views, tables
@@ -249,24 +250,27 @@ def prepare_run(
     connection.execute(
         update(tables.run).where(tables.run.c.run_id == run_id).values(directory=str(directory))
     )
-    connection.execute(
-        insert(tables.vm),
-        [
-            {
-                "run_id": run_id,
-                "vm": vm.id,
-                "vm_type": vm.type.name,
-                "slots": vm.type.slots,
-                "price_usd_per_hour": vm.type.price_usd_per_hour,
-                "state": "joining",
-                "host": "",
-            }
-            for vm in plan.fleet.vms
-        ],
-    )
+    add_vms(connection, run_id, plan.fleet.vms)
     _save_inputs(connection, run_id, workflow_id, workflow)
     copy_rows(connection, tables.file, (file_row(run_id, file) for file in files))
     return int(run_id), str(directory)
+
+
+def add_vms(connection: Connection, run_id: int, vms: Sequence[Vm]) -> None:
+    """VMs that the run has, or will have; those that it knows already stay as they are."""
+    rows = [
+        {
+            "run_id": run_id,
+            "vm": vm.id,
+            "vm_type": vm.type.name,
+            "slots": vm.type.slots,
+            "price_usd_per_hour": vm.type.price_usd_per_hour,
+            "state": "joining",
+            "host": "",
+        }
+        for vm in vms
+    ]
+    connection.execute(insert_or_leave(tables.vm).on_conflict_do_nothing(), rows)
 
 
 def _unused_directory(runs: Path, run_id: int) -> Path:

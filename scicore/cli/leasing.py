@@ -1,0 +1,92 @@
+"""While a run goes on, its cluster's lease is renewed: no VM ends itself under it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scicore.cli.output import say
+from scicore.errors import ScicumulusError
+
+if TYPE_CHECKING:
+    from provisioning.provider import Provider
+
+LEASE_S = 3600.0  # that the VMs have at least, after each renewal
+RENEW_S = 300.0
+
+
+def cluster_of(hostfile: Path) -> str | None:
+    """The cluster that the hostfile is of; None: the user's own hosts."""
+    from scicore.cli.rental import cluster_directory
+
+    name = hostfile.parent.name
+    return name if hostfile.parent == cluster_directory(name) else None
+
+
+@contextmanager
+def kept_alive(name: str | None, database_url: str | None) -> Iterator[None]:
+    """Renewed at once, and every few minutes until the end; a failure is told, once."""
+    from scicore.cli.rental import ledger_of, provider_of
+
+    record = ledger_of(database_url).open(name) if name is not None else None
+    if name is None or record is None:
+        yield
+        return
+    provider, owner, cluster = provider_of(record.provider), record.owner, name
+    over = threading.Event()
+
+    def keep() -> None:
+        told = False
+        while True:
+            try:
+                renew(provider, cluster, owner)
+                told = False
+            except ScicumulusError as error:
+                if not told:
+                    say(f"warning: the lease of cluster {cluster} is not renewed: {error}")
+                told = True
+            if over.wait(RENEW_S):
+                return
+
+    thread = threading.Thread(target=keep, name="lease", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def renew(provider: Provider, name: str, owner: str) -> None:
+    """An hour from now, or what it has if that is more."""
+    from provisioning.access import targets_of
+    from provisioning.keys import ensure_key
+    from provisioning.lease import renewal_command
+    from provisioning.provider import MachineState
+    from provisioning.ssh import connect
+    from scicore.cli.rental import cluster_directory, now
+
+    machines = [
+        each
+        for each in provider.observe(name)
+        if each.owner == owner and each.state is MachineState.RUNNING
+    ]
+    lease_until = max([now() + timedelta(seconds=LEASE_S), *(m.lease_until for m in machines)])
+    provider.renew(name, owner, lease_until)
+    if provider.name != "ec2":
+        return
+    # VMs without the Nitro system do not see their tags change.
+    key = ensure_key(cluster_directory(name), f"scicumulus-{name}")
+    failed = []
+    for target in targets_of(provider, machines, key.private_file):
+        try:
+            with connect(target, retries=0) as session:
+                session.run("sh", "-c", renewal_command(lease_until))
+        except ScicumulusError as error:
+            failed.append(error.message)
+    if failed:
+        raise ScicumulusError("; ".join(failed))

@@ -1,0 +1,279 @@
+"""Whole runs across hosts: namespaces with their own sshd, launched and ended as EC2's are.
+
+The workflow's directory is not shared: what the hosts know of it was brought to them over SSH.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from provisioning.netns import Netns
+from provisioning.netns_host import NetnsHost, why_not
+from provisioning.provider import Cluster, LaunchRequest, Machine
+from tests.acceptance.console import SCICUMULUS, Console, Said
+from tests.acceptance.workflows import PASS_ON, Step, write_workflow
+
+SHARED = [Path(__file__).parents[2], Path(sys.prefix), Path(sys.base_prefix)]
+FLEET = "2xt2.micro,1xt2.medium"
+CUT = "t2.micro-1"
+LATE = "t2.micro-3"
+PATIENCE_S = 120.0
+
+pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not() or "it works")
+
+# Says when it starts and ends, in its host's own copy of the workflow's directory. The second
+# activity waits until the test opens its gate, for a minute or two at most.
+SHORT = f'here=$(dirname "$0")\necho "$1" >> "$here/started"\nsleep 0.3\n{PASS_ON}'
+WITH_FILE = (
+    'here=$(dirname "$0")\necho "$1" >> "$here/started"\necho "data of $1" > made.txt\n'
+    'printf "ID;MADE\\n%s;made.txt\\n" "$1" > ERelation.txt\n'
+)
+SLOW = f'here=$(dirname "$0")\nsleep 4\n{PASS_ON}echo "$1" >> "$here/slow-ended"\n'
+GATED = (
+    'here=$(dirname "$0")\nn=0\n'
+    'while [ ! -e "$here/open" ] && [ $n -lt 600 ]; do sleep 0.2; n=$((n+1)); done\n' + PASS_ON
+)
+
+
+def until(condition: Any, what: str) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain for: {what}"
+        time.sleep(0.2)
+
+
+@dataclass
+class Site:
+    """A cluster of namespace hosts, as its user sees it, and from behind."""
+
+    console: Console
+    directory: Path  # on this side only
+    name: str
+
+    @property
+    def behind(self) -> Netns:
+        return Netns(self.console.home / "netns")
+
+    def say(self, *words: str | Path) -> Said:
+        said = self.console(*words)
+        assert said.code == 0, said
+        return said
+
+    def machines(self) -> dict[str, Machine]:
+        return {machine.vm: machine for machine in self.behind.observe(self.name)}
+
+    def host(self, vm: str) -> NetnsHost:
+        return self.behind.host(self.machines()[vm])
+
+    def on_host(self, vm: str, path: Path) -> Path:
+        """A file below the host's own /tmp, as it is seen from here."""
+        return self.host(vm).directory / "tmp" / path.relative_to("/tmp")
+
+
+@pytest.fixture(scope="module")
+def site(home: Path) -> Iterator[Site]:
+    directory = Path(tempfile.mkdtemp(prefix="scicumulus-hosts-", dir="/tmp"))
+    made = Site(Console(home, directory), directory, f"test-{os.getpid()}")
+    rent = ("--provider", "netns", "--name", made.name, "--reachable-from", "none", "--yes")
+    try:
+        up = made.say("cluster", "up", "--fleet", FLEET, *rent, "--json").document
+        assert len(up["machines"]) == 3
+        yield made
+    finally:
+        made.console("cluster", "down", made.name, "--provider", "netns")
+        made.console.leave_nothing()
+        shutil.rmtree(directory)
+
+
+def attempts(site: Site, run: int) -> list[tuple[str, int, str, str, str, str]]:
+    return site.console.rows(
+        """SELECT a.name, t.number, t.vm, t.cause, a.planned_vm, a.moved_because
+           FROM activation a JOIN attempt t USING (run_id, activation_id)
+           WHERE run_id = %s ORDER BY a.activation_id, t.number""",
+        run,
+    )
+
+
+def test_every_activation_runs_on_the_vm_that_the_plan_named(site: Site) -> None:
+    one = Step("one", SHORT)
+    two = Step("two", WITH_FILE, after="one", gives=("ID", "MADE"))
+    spec = write_workflow(site.directory / "plain", [one, two], rows(8))
+    text = spec.read_text().replace('name="MADE" type="string"', 'name="MADE" type="file"')
+    spec.write_text(text)
+    made = site.say("plan", spec, "--fleet", FLEET, "--algorithm", "heft", "--json")
+    plan = str(made.document["plan_id"])
+    ready = site.say("cluster", "configure", site.name, "--json").document
+    hostfile = Path(ready["hostfile"])
+
+    fewer = site.directory / "fewer"
+    lines = hostfile.read_text().replace("ssh_config", str(hostfile.with_name("ssh_config")))
+    fewer.write_text("".join(line for line in lines.splitlines(True) if "t2.micro-2" not in line))
+    refused = site.console("run", spec, "--plan", plan, "--hostfile", fewer, "--json")
+    assert refused.code == 2, refused
+    assert "VM t2.micro-2 (t2.micro): no host" in refused.err
+
+    options = ("--plan", plan, "--cluster", site.name, "--dispatch", "strict", "--json")
+    leases_before = max(machine.lease_until for machine in site.machines().values())
+    ran = site.say("run", spec, *options).document
+    assert ran["finished"] == 16
+    assert ran["attempts"] == 16
+    seen = attempts(site, ran["run_id"])
+    assert [(name, vm) for name, _, vm, _, _, _ in seen] == [
+        (name, planned) for name, _, _, _, planned, _ in seen
+    ]
+    assert {vm for _, _, vm, _, _, _ in seen} == {"t2.micro-1", "t2.micro-2", "t2.medium-1"}
+    told = dict(site.console.rows("SELECT vm, host FROM vm WHERE run_id = %s", ran["run_id"]))
+    assert told == {vm: vm.replace(".", "-") for vm in told}
+    # The lease was renewed, and what the hosts made comes home.
+    lease_until = {machine.lease_until for machine in site.machines().values()}
+    assert min(lease_until) > leases_before
+    made_files = [Path(ran["directory"], f"two/{number}/made.txt") for number in range(1, 9)]
+    assert not any(file.exists() for file in made_files)
+    fetched = site.say("fetch", str(ran["run_id"]), "--json").document
+    assert fetched["unreachable"] == fetched["wrong"] == {}
+    assert fetched["files"] == 8
+    assert [file.read_text() for file in made_files] == [f"data of {n}\n" for n in range(8)]
+    # Each really ran there: the host's own copy of the directory says so.
+    for vm in told:
+        started = site.on_host(vm, spec.parent / "bin/started").read_text().split()
+        assert len(started) == sum(each[2] == vm for each in seen)
+
+
+def test_a_run_outlives_a_host_that_is_cut_off_and_takes_a_new_one_in(site: Site) -> None:
+    steps = [Step("one", SLOW), Step("two", GATED, after="one")]
+    spec = write_workflow(site.directory / "lossy", steps, rows(12))
+    options = ("--cluster", site.name, "--algorithm", "heft", "--json")
+    running = site.console.start(SCICUMULUS, "run", spec, *options)
+    ran = "FROM attempt JOIN run USING (run_id) WHERE directory LIKE %s AND vm = %s"
+    place = f"{spec.parent}/%"
+
+    def count(vm: str, ended: bool) -> int:
+        which = f"attempt.ended_at IS {'NOT ' if ended else ''}NULL"
+        (row,) = site.console.rows(f"SELECT count(*) {ran} AND {which}", place, vm)
+        return int(row[0])
+
+    def under_way() -> list[str]:
+        """Activations of the first activity that run on the host."""
+        question = (
+            "SELECT name FROM activation JOIN run USING (run_id)"
+            " JOIN attempt USING (run_id, activation_id) WHERE directory LIKE %s"
+            " AND attempt.vm = %s AND attempt.ended_at IS NULL AND name LIKE 'one.%%'"
+        )
+        return [str(name) for (name,) in site.console.rows(question, place, CUT)]
+
+    until(lambda: bool(under_way()), "work on the host")
+    site.host(CUT).cut()
+    until(lambda: state_of(site, place, CUT) == "lost", "the loss to be noticed")
+    until(lambda: count(CUT, ended=False) == 0, "its work to be given up")
+    # Its programs end there meanwhile, and nobody can be told.
+    given_up = site.console.rows(
+        "SELECT name FROM activation JOIN run USING (run_id)"
+        " JOIN attempt USING (run_id, activation_id)"
+        " WHERE directory LIKE %s AND attempt.vm = %s AND cause = 'lost vm'",
+        place,
+        CUT,
+    )
+    late = [str(int(name[4:]) - 1) for (name,) in given_up if name.startswith("one.")]
+    told = site.on_host(CUT, spec.parent / "bin/slow-ended")
+    # An order that was on its way when the cable was pulled never arrived: no result will come.
+    enough = time.monotonic() + 10
+    while time.monotonic() < enough and not (
+        told.exists() and {*late} <= {*told.read_text().split()}
+    ):
+        time.sleep(0.2)
+
+    # The host is back, with results that are worth nothing any more, and another one joins.
+    site.host(CUT).mend()
+    old = site.machines()[CUT]
+    public = (site.console.home / "netns" / site.name / "authorized_keys").read_text()
+    cluster = Cluster(site.name, old.owner, public)
+    asked = LaunchRequest("scicumulus-late", cluster, "t2.micro", (LATE,), old.lease_until)
+    Netns(site.console.home / "netns", SHARED).launch(asked)
+    site.say("cluster", "configure", site.name, "--workflow", spec)
+    until(lambda: count(LATE, ended=False) > 0, "work for the host that joined")
+    for vm in site.machines():
+        site.on_host(vm, spec.parent / "bin/open").touch()
+    out, err = running.communicate(timeout=PATIENCE_S)
+
+    document = json.loads(out)
+    assert running.returncode == 0, err
+    assert document["finished"] == 24, err
+    seen = attempts(site, document["run_id"])
+    results = [name for name, _, _, cause, _, _ in seen if cause == "finished"]
+    assert sorted(results) == sorted({name for name, *_ in seen}), "each finished exactly once"
+    lost = [each for each in seen if each[3] != "finished"]
+    assert {(vm, cause) for _, _, vm, cause, _, _ in lost} == {(CUT, "lost vm")}
+    for name, number, _, _, _, _ in lost:  # and none after it had finished
+        assert [each[1] for each in seen if each[0] == name] == [1, 2]
+        assert number == 1
+    assert f"VM {LATE} joins the run" in err
+    assert any(vm == LATE for _, _, vm, _, _, _ in seen)
+    assert {state_of(site, place, vm) for vm in site.machines()} == {"left"}
+
+
+def test_when_the_cluster_is_ended_nothing_of_it_is_left(site: Site) -> None:
+    hosts = [site.host(vm) for vm in site.machines()]
+    processes = {pid for host in hosts for pid in host.pids}
+    assert len(hosts) >= 3
+    assert len(processes) >= 2 * len(hosts)
+    site.say("cluster", "down", site.name, "--provider", "netns")
+    assert not [pid for pid in processes if is_alive(pid)]
+    assert not [host.id for host in hosts if Path("/run/netns", host.id).exists()]
+    for host in hosts:
+        assert not Path("/sys/class/net", host.bridge).exists()
+        assert not Path("/sys/class/net", host.cable).exists()
+        assert not host.directory.exists()
+    assert not (site.console.home / "netns").exists()
+    assert not (site.console.home / "clusters" / site.name).exists()
+
+
+def test_vms_rented_for_one_run_end_with_it_and_there_is_a_bill(console: Console) -> None:
+    failing = Step("one", f'[ "$1" != 2 ] || exit 7\n{PASS_ON}')
+    spec = write_workflow(console.directory / "rented", [failing], rows(4))
+    words = ("--cloud", "--provider", "netns", "--fleet", "1xt2.micro,1xt2.medium", "--json")
+    said = console("run", spec, *words, "--budget", "0.0000001", "--yes")
+    assert said.code in (2, 4), said  # more than it may cost: nothing was launched
+    said = console("run", spec, *words, "--yes")
+    assert said.code == 1, said  # an activation failed, as it should
+    bill = said.document["bill"]
+    assert said.document["finished"] == 3
+    assert [post["activity"] for post in bill["activities"]] == ["one"]
+    parts = bill["boot_usd"] + bill["idle_usd"] + bill["activities"][0]["actual_usd"]
+    assert bill["actual_usd"] == pytest.approx(parts, rel=0.01)
+    assert bill["activities"][0]["estimated_usd"] > 0
+    assert Path(said.document["directory"], "one/1/ERelation.txt").exists(), "it was fetched"
+    seen = console("cluster", "ls", "--provider", "netns", "--json").document["machines"]
+    assert [machine["cluster"] for machine in seen if machine["cluster"].startswith("run-")] == []
+    assert list(console.home.glob("netns/run-*")) == []
+
+
+def is_alive(pid: int) -> bool:
+    """One that has ended and that nobody has looked at yet is not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def state_of(site: Site, place: str, vm: str) -> str:
+    found = site.console.rows(
+        "SELECT vm.state FROM vm JOIN run USING (run_id) WHERE directory LIKE %s AND vm = %s",
+        place,
+        vm,
+    )
+    return str(found[0][0]) if found else ""
+
+
+def rows(count: int) -> list[tuple[str]]:
+    return [(str(number),) for number in range(count)]
