@@ -87,6 +87,7 @@ def shuts_down(directory: Path, metadata: str, file: str | None, tag: str) -> bo
         (None, "", True),  # nobody knows anything of a lease
         ("rubbish", "rubbish", True),
     ],
+    ids=["file", "over", "tag", "renewed", "both over", "nothing", "rubbish"],
 )
 def test_a_vm_ends_itself_unless_file_or_tag_say_that_its_lease_goes_on(
     tmp_path: Path, metadata: str, file: str | None, tag: str, ends: bool
