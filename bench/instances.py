@@ -51,13 +51,17 @@ def shapes(sizes: Sequence[int], traces: Path, wanted: Sequence[str] | None) -> 
             yield shape
 
 
+def _traits(kind: VmType) -> tuple[float, ...]:
+    return kind.slots, kind.memory_mb, kind.boot_s, kind.bandwidth_mb_s
+
+
 def digest_of(problem: Problem) -> str:
     """Whatever decides about makespans: another problem under the same name is told apart."""
     parts = (
         np.ascontiguousarray(problem.runtime_s).tobytes(),
         np.array(problem.edges, dtype=np.int64).tobytes(),
         np.array(problem.edge_bytes, dtype=np.int64).tobytes(),
-        repr(problem.fleet).encode(),
+        repr([_traits(vm.type) for vm in problem.fleet.vms]).encode(),
         problem.transfer.value.encode(),
     )
     return hashlib.sha256(b"|".join(parts)).hexdigest()[:16]

@@ -90,7 +90,7 @@ def test_a_bad_specification_does_not_even_start_the_embedded_server(
 
 
 WISHES = {
-    ("--fleet", "2xt9.huge"): "VM type 't9.huge' is not known\n  known types: local, c5.",
+    ("--fleet", "2xt9.huge"): "VM type 't9.huge' is not known\n  known types: local, a1.",
     ("--fleet", "0xlocal"): "expected COUNTxTYPE such as 2xlocal\n  write the fleet as 2xlocal",
     ("--fleet", "2xt2.micro"): "run on this machine with --fleet 2xlocal",
     ("--algorithm", "hefty"): "algorithm 'hefty' is not known; did you mean 'heft'?",
