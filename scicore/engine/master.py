@@ -37,7 +37,7 @@ from scicore.model.cloud import Fleet
 from scicore.model.plan import Plan
 from scicore.model.workflow import Workflow
 
-POLL_S = (0.0005, 0.005)  # sleep between two looks at the line: at first, at most
+POLL_S = (0.0005, 0.01)  # sleep between two looks at the line: at first, at most
 LEASE_S = 30.0  # a slave that is silent for longer counts as dead
 KEEP_S = 300.0  # how long programs go on when their slave is gone
 TRUSTED_S = 0.02  # clocks that differ by less are taken to be the same

@@ -29,7 +29,7 @@ from scicore.model.activation import Cause
 from scicore.model.workflow import Activity, Row
 
 GRACE_S = 3.0  # between SIGTERM and SIGKILL
-SAMPLE_S = 0.5  # how often the memory of process trees is looked at, and strays are
+SAMPLE_S = 1.0  # how often the memory of process trees is looked at, and strays are
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from scicore.engine.link import Link
 from scicore.engine.wire import Hello, Orders, Request, SlaveEnd, Welcome, decode_to_slave, encode
 from scicore.execution.messages import Stop
 
-POLL_S = (0.001, 0.005)  # how long to wait between two looks at the line: at first, at most
+POLL_S = (0.001, 0.01)  # how long to wait between two looks at the line: at first, at most
 PULSE_S = 5.0  # how often a slave says that it is alive; the master answers
 
 Reach = Callable[[bytes], tuple[Link, bytes]]
