@@ -102,6 +102,7 @@ def restart(directory: Path, count: int, slots: int) -> dict[str, float]:
                 os.kill(seen.pid, signal.SIGKILL)
     process.wait()
     before = finished(run_id)
+    assert before < count, f"{count} activations are over before they can be killed: take more"
     resumed_at, watch = time.time(), Watch(mark)
     process = launch([str(workloads.CLI), "resume", str(run_id), "--json"], mark)
     while process.poll() is None:
@@ -147,7 +148,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="scicumulus-bench-") as place:
         directory = Path(place)
         workloads.run(workloads.functions(directory / "one", 1), options.slots)
-        rows = [whole(directory / str(size), size, options.slots) for size in sizes]
+        rows = []
+        for size in sizes:
+            rows.append(whole(directory / str(size), size, options.slots))
+            print(rows[-1], file=sys.stderr, flush=True)
         again = None
         if not options.no_restart:
             again = restart(directory / "again", max(sizes), options.slots)
