@@ -187,9 +187,12 @@ def print_lines(lines: object) -> None:
         )
 
 
+def words(text: str) -> list[str]:
+    return text.split(",")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    words = lambda text: text.split(",")  # noqa: E731
     default = [name for name in PLANNERS if name not in SLOW]
     parser.add_argument("--quick", action="store_true", help="a minute instead of many")
     parser.add_argument("--planners", type=words, default=default)

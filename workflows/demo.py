@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ MONTAGE = Path(os.path.relpath(Path(__file__).parent / "montage"))
 WORKFLOW = str(MONTAGE / "workflow.xml")
 RESULTS = Path("demo")
 TILES, FLEET, CLOUD = 4, "2xlocal", "3xt2.micro,1xt2.large"
+STOPPED = 4  # the exit code of a command that the user has stopped
 # As in an activated .venv: the workflow's programs are started as `python3 …`.
 ENVIRONMENT = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"}
 
@@ -38,6 +40,8 @@ def execute(*words: str, quiet: bool = False) -> str:
     """Show the command, run it, and stop the demo if it fails; what it says, if not shown."""
     if not quiet:
         print(f"\n$ {typed(*words)}", flush=True)
+    # Ctrl-C reaches the command as well: it gets the time to end what it has started.
+    before = signal.signal(signal.SIGINT, lambda number, frame: None)
     done = subprocess.run(
         [BIN / words[0], *words[1:]],
         check=False,
@@ -45,6 +49,9 @@ def execute(*words: str, quiet: bool = False) -> str:
         stdout=subprocess.PIPE if quiet else None,
         text=True,
     )
+    signal.signal(signal.SIGINT, before)
+    if done.returncode in (STOPPED, -signal.SIGINT):
+        raise KeyboardInterrupt
     if done.returncode:
         sys.exit(
             f"the demo stopped: `{typed(*words)}` ended with exit code {done.returncode}; "
@@ -184,4 +191,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit("the demo was stopped; `make demo` begins anew")
