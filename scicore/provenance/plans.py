@@ -13,6 +13,7 @@ from sqlalchemy import Connection, insert, select
 
 from scicore.model.cloud import Fleet
 from scicore.model.estimate import Estimate, Grounds, Source
+from scicore.model.money import Tariff
 from scicore.model.plan import Plan, Policy
 from scicore.model.problem import Problem, Transfer
 from scicore.provenance import tables
@@ -108,6 +109,7 @@ def _encode(problem: Problem) -> bytes:
         "of_vm": of_vm,
         "transfer": problem.transfer,
         "boot": problem.boot,
+        "tariff": [[*pair, usd] for pair, usd in problem.tariff.usd_per_gb.items()],
     }
     return zlib.compress(msgspec.msgpack.encode(document), level=1)
 
@@ -131,6 +133,7 @@ def _decode(document: bytes, fleet: Fleet) -> Problem:
         memory_mb=tuple(_ints(found["memory_mb"]).tolist()),
         transfer=Transfer(found["transfer"]),
         boot=found["boot"],
+        tariff=Tariff({(one, other): usd for one, other, usd in found.get("tariff", ())}),
     )
 
 
