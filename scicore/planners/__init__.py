@@ -8,12 +8,16 @@ from typing import Any
 
 from scicore.errors import UsageError
 from scicore.planners.base import Planner
+from scicore.planners.dqn import Dqn
 from scicore.planners.exact import Exact
 from scicore.planners.fcfs import Fcfs
+from scicore.planners.gtbga import Gtbga
 from scicore.planners.heft import Heft
 from scicore.planners.max_min import MaxMin
 from scicore.planners.mct import Mct
 from scicore.planners.min_min import MinMin
+from scicore.planners.mopso import Mopso
+from scicore.planners.nsga2 import Nsga2
 from scicore.planners.parameters import read_settings
 from scicore.planners.peft import Peft
 from scicore.planners.reassign import Reassign
@@ -30,6 +34,10 @@ PLANNERS: Mapping[str, type[Planner[Any]]] = {
     "peft": Peft,
     "reassign": Reassign,
     "reassign-plus": ReassignPlus,
+    "dqn": Dqn,
+    "nsga2": Nsga2,
+    "mopso": Mopso,
+    "gtbga": Gtbga,
     "exact": Exact,
 }
 DEFAULT = "reassign-plus"

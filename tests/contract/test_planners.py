@@ -22,7 +22,14 @@ from scicore.planners import DEFAULT, PLANNERS, planner
 from scicore.planners.base import Budget, Planner, Progress, validated
 from scicore.planners.bounds import bounds_of
 
-QUICK = {"exact": {"effort": "0.05"}, "reassign-plus": {"episodes": "60"}}  # for many problems
+QUICK = {  # for many problems
+    "exact": {"effort": "0.05"},
+    "reassign-plus": {"episodes": "60"},
+    "dqn": {"episodes": "3", "batch": "4"},
+    "nsga2": {"population": "6", "generations": "3"},
+    "mopso": {"particles": "6", "cycles": "3"},
+    "gtbga": {"weights": "3"},
+}
 every_planner = pytest.mark.parametrize("name", PLANNERS)
 
 
