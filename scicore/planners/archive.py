@@ -14,7 +14,7 @@ from scicore.model.problem import Problem
 from scicore.planners.base import Planner, to_plan
 from scicore.planners.bounds import bounds_of
 
-MOST = 50  # plans in a front that is handed out; the search may know more
+MOST = 100  # plans in a front that is handed out; the search may know more
 
 
 class Candidate(NamedTuple):

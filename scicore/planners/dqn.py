@@ -33,7 +33,7 @@ class DqnParameters(Parameters):
     episodes: int = setting(0, "simulated schedules without a budget; 0 = by the size", 0, 1e6)
     delta: float = setting(0.5, "discount of the next state's value", 0, 1)
     epsilon: float = setting(0.05, "probability of a random VM at the end; at first it is 1", 0, 1)
-    rate: float = setting(0.002, "learning rate of the networks", 0, 1)
+    rate: float = setting(0.001, "learning rate of the networks", 0, 1)
     batch: int = setting(32, "experiences per step of learning", 1, 10_000)
     every: int = setting(4, "decisions between two steps of learning", 1, 1e6)
     growth_in: GrowthIn = setting(GrowthIn.CHOSEN, "ET of eq. 8: on the chosen VM, or the mean")
