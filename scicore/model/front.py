@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from scicore.model.objective import Goal, Objective
 from scicore.model.plan import Plan
 
+WORTH_A_LINE = 0.001  # of the whole hypervolume, that a plan must add to be shown
+
 Point = tuple[float, float]  # makespan_s, cost_usd: less is better in both
 
 
@@ -57,6 +59,26 @@ class Front:
 
     def hypervolume(self, reference: Point) -> float:
         return hypervolume(self.points, reference)
+
+    def thinned(self, most: int) -> Front:
+        """At most so many plans, those that say most: the fastest, the cheapest, and in between
+        whichever adds most hypervolume, as long as that is worth a line."""
+        points = self.points
+        kept = sorted({0, len(points) - 1})
+        reference = points[-1][0], points[0][1]
+        whole = hypervolume(points, reference)
+        while len(kept) < min(most, len(points)):
+            worth = hypervolume([points[index] for index in kept], reference)
+            gains = {
+                index: hypervolume([points[each] for each in (*kept, index)], reference) - worth
+                for index in range(len(points))
+                if index not in kept
+            }
+            best = max(gains, key=lambda index: gains[index])
+            if gains[best] <= WORTH_A_LINE * whole:
+                break
+            kept = sorted([*kept, best])
+        return Front(tuple(self.plans[index] for index in kept[:most]))
 
     def best(self, objective: Objective) -> Plan:
         """The plan that the user's words pick.
