@@ -81,25 +81,18 @@ class Front:
         return Front(tuple(self.plans[index] for index in kept[:most]))
 
     def best(self, objective: Objective) -> Plan:
-        """The plan that the user's words pick.
-
-        Of those that keep the constraints: the fastest (makespan, or pareto under a budget), the
-        cheapest (cost, or pareto before a deadline alone), or the balanced one. If none keeps
-        them, the one that comes closest.
-        """
+        """The plan that the user's words pick, of those that keep the constraints; if none keeps
+        them, the one that comes closest."""
         kept = [plan for plan in self.plans if objective.meets(*point_of(plan))]
         if not kept:
             return min(self.plans, key=lambda plan: objective.excess(*point_of(plan)))
-        match objective.goal:
+        match objective.wanted:
             case Goal.MAKESPAN:
                 return kept[0]
             case Goal.COST:
                 return kept[-1]
-            case Goal.PARETO if objective.max_cost_usd is not None:
-                return kept[0]
-            case Goal.PARETO if objective.deadline_s is not None:
-                return kept[-1]
-        return min(kept, key=self._imbalance)
+            case _:
+                return min(kept, key=self._imbalance)
 
     def _imbalance(self, plan: Plan) -> float:
         """Product of both as multiples of the best in each: 1 would be best in both."""

@@ -94,19 +94,28 @@ class Part(NamedTuple):
     vm_of: Ints  # within the whole fleet
 
 
+def by_heft(problem: Problem, vms: Sequence[int]) -> Part | None:
+    """The plan and what it takes; None where something fits none of the VMs.
+
+    `vms` are their numbers within the fleet that they are a part of."""
+    instance = instance_of(problem)
+    if not (instance.runtime_ms != NEVER).any(axis=1).all():
+        return None
+    order, vm_of = schedule(instance)
+    times = np.zeros((2, len(order)), dtype=np.int64)
+    run = suited(evaluate, len(order))
+    makespan_ms, usd = run(instance, prices_of(problem), order, vm_of, times[0], times[1])
+    point = int(makespan_ms) / 1000, float(usd)
+    return Part(list(vms), point, order, np.array(vms, dtype=np.int64)[vm_of])
+
+
 def quick_parts(problem: Problem, instance: Instance) -> list[Part]:
     """Parts of the fleet that beat each other in time or money under HEFT, fastest first."""
-    prices = prices_of(problem)
     parts = []
     for vms in parts_of(instance):
-        smaller = instance_of(restricted(problem, vms))
-        if not (smaller.runtime_ms != NEVER).any(axis=1).all():
-            continue  # something fits none of them
-        order, within = schedule(smaller)
-        vm_of = np.array(vms, dtype=np.int64)[within]
-        times = np.zeros((2, len(order)), dtype=np.int64)
-        makespan_ms, usd = suited(evaluate, len(order))(instance, prices, order, vm_of, *times)
-        parts.append(Part(vms, (makespan_ms / 1000, usd), order, vm_of))
+        part = by_heft(restricted(problem, vms), vms)
+        if part is not None:
+            parts.append(part)
     return [parts[index] for index in non_dominated([part.point for part in parts])]
 
 
