@@ -66,7 +66,8 @@ def command(
     database_url: str | None,
     as_json: bool,
 ) -> None:
-    """Time and money of the workflow SPEC on several fleets, by several planners. Nothing is stored.
+    """Time and money of the workflow SPEC on several fleets, by several planners. Nothing is
+    stored.
 
     Every plan is simulated many times. Runtimes scatter as earlier runs of the workflow did,
     activity by activity and VM type by VM type; --noise stands in where there were none. P50: half
