@@ -21,6 +21,7 @@ from scicore.planners.nsga2 import Nsga2
 from scicore.planners.parameters import read_settings
 from scicore.planners.peft import Peft
 from scicore.planners.reassign import Reassign
+from scicore.planners.reassign_pareto import ReassignPareto
 from scicore.planners.reassign_plus import ReassignPlus
 from scicore.planners.round_robin import RoundRobin
 
@@ -34,6 +35,7 @@ PLANNERS: Mapping[str, type[Planner[Any]]] = {
     "peft": Peft,
     "reassign": Reassign,
     "reassign-plus": ReassignPlus,
+    "reassign-pareto": ReassignPareto,
     "dqn": Dqn,
     "nsga2": Nsga2,
     "mopso": Mopso,
