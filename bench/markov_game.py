@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from scicore.model.front import Front, Point, hypervolume, non_dominated, point_of
+from scicore.model.objective import Goal, Objective
 from scicore.model.plan import Plan, Policy
 from scicore.planners import PLANNERS, planner
 from scicore.planners.base import Budget
@@ -51,7 +52,7 @@ CONTESTANTS = (
     Contestant("mopso", "mopso", {}),
     Contestant("gtbga", "gtbga", {}),
     Contestant("heft", "heft", {}),
-    *([Contestant(OURS, OURS, {"prefer": "balanced"})] if OURS in PLANNERS else []),
+    *([Contestant(OURS, OURS, {})] if OURS in PLANNERS else []),
 )
 
 
@@ -77,13 +78,17 @@ class Result:
 
 
 def contest(one: Contestant, mix: Mix, budget_s: float, policy: Policy | None) -> Result:
-    """The front takes the budget. The single plan is made apart, as a user gets it."""
+    """The front takes the budget. The one plan is its balanced one; that of the agents is what they
+    agree on after learning for as long."""
     made = planner(one.algorithm, one.settings)
     limit_s = None if one.reuses else budget_s
     started = time.process_time()
     front = made.front(mix.problem, 0, _budget(limit_s), policy=policy)
     planning_s = time.process_time() - started
-    return Result(made.plan(mix.problem, 0, _budget(limit_s), policy=policy), front, planning_s)
+    plan = front.best(Objective(Goal.BALANCED))
+    if one.algorithm == "dqn":
+        plan = made.plan(mix.problem, 0, _budget(limit_s), policy=policy)
+    return Result(plan, front, planning_s)
 
 
 def _budget(seconds: float | None) -> Budget | None:

@@ -21,11 +21,12 @@ from scicore.planners.trade_off import Appraiser
 KIND = "deep-q-networks"
 FEW = 12  # activations for which nothing need be compiled
 UTILITARIAN = 0.5  # both agents' values count the same
-WEIGHTS = tuple(float(each) for each in np.linspace(0, 1, 21))  # of the cost agent, for the front
+WEIGHTS = (UTILITARIAN, *(number / 20 for number in range(21) if number != 10))  # of the cost agent
 CAPACITY = 5_000  # experiences
 STEPS = 6_000  # decisions of a default learning
 LEAST_EPISODES = 10
 EXPLORING = 0.6  # part of the learning in which exploring falls to its end
+LEARNING = 0.85  # part of a budget; the rest is for the schedules that come of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ class Dqn(Planner[DqnParameters]):
         progress: Report | None = None,
         policy: Policy | None = None,
     ) -> Plan:
-        learner = _Learner(problem, self.parameters, seed, budget, progress, policy)
+        learner = Learner(problem, self.parameters, seed, budget, progress, policy)
         order, vm_of = learner.follow(UTILITARIAN)
         return to_plan(self, seed, problem, learner.instance, order, vm_of, learner.policy())
 
@@ -98,9 +99,11 @@ class Dqn(Planner[DqnParameters]):
         progress: Report | None = None,
         policy: Policy | None = None,
     ) -> Front:
-        learner = _Learner(problem, self.parameters, seed, budget, progress, policy)
+        learner = Learner(problem, self.parameters, seed, budget, progress, policy)
         for weight in WEIGHTS:
             learner.follow(weight)
+            if learner.appraise.out_of_time:
+                break
         archive = learner.appraise.archive
         return archive.front(self, seed, problem, learner.instance, learner.policy())
 
@@ -121,7 +124,7 @@ def targets(sample: Sample, target: Networks, delta: float) -> Floats:
     return y
 
 
-class _Learner:
+class Learner:
     """Learns as soon as it is made; the memory and the networks are of both agents."""
 
     def __init__(
@@ -152,7 +155,7 @@ class _Learner:
                 explore = max(explore, 1 - done / EXPLORING)
             self._episode(UTILITARIAN, explore, learn=True)
             self._appraised()
-            done = self.appraise.done()
+            done = self.appraise.done() / (1.0 if budget is None else LEARNING)
 
     def follow(self, weight: float) -> tuple[Ints, Ints]:
         """The schedule without exploring and learning."""
