@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from scicore.model.front import Front, Point, hypervolume, non_dominated, point_of
+from scicore.model.front import Front, Point, hypervolume, point_of
 from scicore.model.objective import Goal, Objective
 from scicore.model.plan import Plan, Policy
 from scicore.planners import PLANNERS, planner
@@ -101,15 +101,13 @@ def used_usd(plan: Plan) -> float:
 
 
 def rows_of(mix: Mix, results: Mapping[str, Result]) -> list[Row]:
-    union = [point for result in results.values() for point in result.front.points]
-    best = [union[index] for index in non_dominated(union)]
-    (fast_s, dear_usd), (slow_s, cheap_usd) = best[0], best[-1]
+    points = [point for result in results.values() for point in result.front.points]
+    times_s, costs_usd = zip(*points, strict=True)
+    fast_s, cheap_usd = min(times_s), min(costs_usd)
+    span_s, span_usd = max(times_s) - fast_s, max(costs_usd) - cheap_usd
 
     def normalised(point: Point) -> Point:
-        return (
-            (point[0] - fast_s) / (slow_s - fast_s),
-            (point[1] - cheap_usd) / (dear_usd - cheap_usd),
-        )
+        return (point[0] - fast_s) / span_s, (point[1] - cheap_usd) / span_usd
 
     return [
         Row(
@@ -210,7 +208,7 @@ def main() -> None:
     if options.traces.is_dir() and 138 in options.sizes:
         mixes.insert(0, public(options.traces))
     for one in CONTESTANTS:  # once unmeasured, so that compiled code is there
-        contest(one, mixes[0], 0.5, None)
+        contest(one, mixes[0], min(0.5, options.budget), None)
     kept: dict[str, Policy | None] = {}
     document: dict[str, list[object]] = {"rows": [], "beside_the_paper": []}
     for mix in mixes:
@@ -228,6 +226,7 @@ def main() -> None:
         if not options.json:
             print_rows(rows)
             print_paper(lines)
+            sys.stdout.flush()
         if options.pictures:
             draw(options.pictures, mix, results)
     if options.json:

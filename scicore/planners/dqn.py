@@ -168,20 +168,22 @@ class Learner:
     def _episode(self, weight: float, explore: float, learn: bool) -> None:
         game = self._game
         game.begin()
-        while not game.over:
-            fits, seen = game.fits[game.activation], game.features()
+        seen = None if game.over else game.features()
+        while seen is not None:
+            fits = game.fits[game.activation]
             if explore and self._chance.random() < explore:
                 vm = int(self._chance.choice(np.flatnonzero(fits)))
             else:
                 vm = agreed(self._networks.values(seen), fits, weight)
             rewards = game.step(vm)
+            following = None if game.over else game.features()
             if learn:
-                following = None if game.over else game.features()
                 possible = None if game.over else game.fits[game.activation]
                 self._replay.store(seen[vm], rewards, following, possible)
                 self._decided += 1
                 if self._decided % self._parameters.every == 0:
                     self._learn()
+            seen = following
 
     def _learn(self) -> None:
         parameters = self._parameters

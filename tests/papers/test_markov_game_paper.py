@@ -55,7 +55,7 @@ def test_both_agents_are_rewarded_for_every_activation_that_is_placed() -> None:
     play = game()
     assert play.step(0) == (0.0, 0.0)  # the makespan grows by ET; the dearest VM
     assert play.step(0) == (0.0, 0.0)  # b at 10 s, on to 30 s
-    assert play.step(1) == (pytest.approx(((80 - 60) / 80) ** 3), 1.0)  # c on the slow VM, to 90 s
+    assert play.step(1) == pytest.approx((((80 - 60) / 80) ** 3, 1.0))  # c on the slow VM, to 90 s
     assert play.step(0) == (0.0, 0.0)
     assert play.over
     assert play.makespan_ms == 100_000
@@ -168,7 +168,7 @@ def test_alone_the_cost_agent_learns_to_save_and_the_makespan_agent_to_hurry() -
 
 def test_networks_are_kept_with_the_plan_and_serve_another_mix_without_learning() -> None:
     small, large = generated(138).problem, generated(252).problem
-    learned = Dqn(DqnParameters(episodes=40, growth_in=GrowthIn.MEAN)).plan(small, 0)
+    learned = Dqn(DqnParameters(episodes=20, growth_in=GrowthIn.MEAN)).plan(small, 0)
     stored = json.loads(json.dumps(learned.policy))
     assert from_data(stored["networks"], AGENTS, FEATURES) is not None
     once = Dqn(DqnParameters(episodes=1, growth_in=GrowthIn.MEAN))
