@@ -13,7 +13,8 @@ from scicore.cli.output import database_option, json_option, print_json, print_t
 if TYPE_CHECKING:
     from scicore.model.plan import Plan
 
-SLOW = frozenset({"exact", "reassign-pareto"})  # not without being asked
+# Not without being asked: slow, or for time and money rather than time.
+SLOW = frozenset({"exact", "reassign-pareto", "dqn", "nsga2", "mopso", "gtbga"})
 
 
 @click.command(
