@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
+    from scicore.cli.loading import Specification
     from scicore.cli.planning import Wish
-    from scicore.cli.preparation import Cloud, Specification
+    from scicore.cli.preparation import Cloud
     from scicore.model.plan import Plan
     from scicore.model.problem import Problem
     from scicore.simulator.models import Slowdown
@@ -97,8 +98,9 @@ def command(
     Several SPECs are planned and simulated together: their activations share the fleet.
     Figures of several simulations are means; P50 and P90 tell their spread.
     """
+    from scicore.cli.loading import load
     from scicore.cli.planning import Wish, read_settings_option
-    from scicore.cli.preparation import Cloud, load
+    from scicore.cli.preparation import Cloud
     from scicore.cli.simulated import as_document, chart_of, print_simulated, repeat_simulation
     from scicore.model.activation import Dispatch
     from scicore.provenance.connection import connect
