@@ -73,7 +73,7 @@ def ranks_ms(instance: Instance, rounds: int = 1) -> Floats:
 
 
 def schedule(instance: Instance, rounds: int = 1) -> tuple[Ints, Ints]:
-    """HEFT's plan order, and the VM of each activation. `rounds`: so many such calls will follow."""
+    """HEFT's plan order, and the VM of each activation. `rounds`: so many such calls are made."""
     count, vms = instance.runtime_ms.shape
     if not count:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
