@@ -20,6 +20,7 @@ from scicore.planners.base import Budget, Planner, Report, validated
 from scicore.planners.heft import schedule
 
 MOST_PARTS = 240  # of a fleet that are looked at by HEFT
+MANY = 100  # calls of HEFT pay for compiling it, unless there are very few activations
 MOST_PLANNED = 8  # of these that the planner itself is asked about
 
 
@@ -101,9 +102,9 @@ def by_heft(problem: Problem, vms: Sequence[int]) -> Part | None:
     instance = instance_of(problem)
     if not (instance.runtime_ms != NEVER).any(axis=1).all():
         return None
-    order, vm_of = schedule(instance)
+    order, vm_of = schedule(instance, MANY)
     times = np.zeros((2, len(order)), dtype=np.int64)
-    run = suited(evaluate, len(order))
+    run = suited(evaluate, MANY * len(order))
     makespan_ms, usd = run(instance, prices_of(problem), order, vm_of, times[0], times[1])
     point = int(makespan_ms) / 1000, float(usd)
     return Part(list(vms), point, order, np.array(vms, dtype=np.int64)[vm_of])
