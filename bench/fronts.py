@@ -13,6 +13,7 @@ from scicore.reports.picture import GREY, INK, PAPER, RULE, drawing, save
 def draw_fronts(title: str, fronts: Mapping[str, Sequence[Point]], file: Path) -> None:
     """The lower and the further left, the better; a step is what a front's plans offer together."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
     with drawing():
         figure = Figure(figsize=(9.0, 5.4), facecolor=PAPER)
@@ -23,12 +24,18 @@ def draw_fronts(title: str, fronts: Mapping[str, Sequence[Point]], file: Path) -
             axes.step(times_s, costs_usd, where="post", color=colour, lw=1.2, alpha=0.6)
             axes.plot(times_s, costs_usd, "o", color=colour, ms=4, label=name)
         axes.set(xscale="log", yscale="log")
+        for axis, shape in ((axes.xaxis, "{:,.0f}"), (axes.yaxis, "{:.2f}")):
+            axis.set_major_locator(MaxNLocator(9))
+            axis.set_minor_locator(NullLocator())
+            axis.set_major_formatter(
+                FuncFormatter(lambda value, _, shape=shape: shape.format(value))
+            )
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
         for side in ("left", "bottom"):
             axes.spines[side].set_color(RULE)
-        axes.tick_params(which="both", colors=GREY, labelsize=8.5)
-        axes.grid(which="both", color=RULE, lw=0.6)
+        axes.tick_params(colors=GREY, labelsize=8.5)
+        axes.grid(color=RULE, lw=0.6)
         axes.set_axisbelow(True)
         axes.set_xlabel("makespan in seconds", size=8.5, color=GREY)
         axes.set_ylabel("cost in USD", size=8.5, color=GREY)

@@ -152,7 +152,7 @@ def beside_the_paper(rows: Sequence[Row]) -> list[dict[str, object]]:
 def draw(directory: Path, mix: Mix, results: Mapping[str, Result]) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     fronts = {name: result.front.points for name, result in results.items()}
-    draw_fronts(f"{mix.name} on {mix.problem.fleet.text}", fronts, directory / f"{mix.name}.png")
+    draw_fronts(f"{mix.name}: time against money", fronts, directory / f"{mix.name}.png")
     for name, result in results.items():
         plan = result.plan
         word = name.replace(", ", "-").replace(" = ", "-")
