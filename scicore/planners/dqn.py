@@ -23,6 +23,7 @@ FEW = 12  # activations for which nothing need be compiled
 UTILITARIAN = 0.5  # both agents' values count the same
 WEIGHTS = (UTILITARIAN, *(number / 20 for number in range(21) if number != 10))  # of the cost agent
 CAPACITY = 5_000  # experiences
+ROOM = 500_000  # experiences × VMs
 STEPS = 6_000  # decisions of a default learning
 LEAST_EPISODES = 10
 EXPLORING = 0.6  # part of the learning in which exploring falls to its end
@@ -146,7 +147,7 @@ class Learner:
         known = from_data((policy or {}).get("networks"), AGENTS, FEATURES)
         self._networks = known or new_networks(AGENTS, FEATURES, self._chance)
         self._target = self._networks.copy()
-        self._replay = Replay(CAPACITY, AGENTS, vms, FEATURES)
+        self._replay = Replay(min(CAPACITY, ROOM // vms + 1), AGENTS, vms, FEATURES)
         self._decided = self._learned = 0
         done = 0.0
         while done < 1 and count:
@@ -156,6 +157,7 @@ class Learner:
             self._episode(UTILITARIAN, explore, learn=True)
             self._appraised()
             done = self.appraise.done() / (1.0 if budget is None else LEARNING)
+        self._networks = self._networks.rounded()
 
     def follow(self, weight: float) -> tuple[Ints, Ints]:
         """The schedule without exploring and learning."""

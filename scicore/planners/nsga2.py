@@ -45,7 +45,6 @@ class Nsga2(TradeOff[Nsga2Parameters]):
           topological, and the VM of each. Children take the order of one parent up to a point and
           the rest in the order of the other, which stays topological, and each VM from either
           side of another point; mutation gives an activation another VM or another turn.
-        - Copies stand behind all others: a population of copies has nothing to cross.
         - The result is every non-dominated schedule that was ever seen, not the last population's.
     """
 
@@ -60,26 +59,17 @@ class Nsga2(TradeOff[Nsga2Parameters]):
         breed = _Breeding(instance, self.parameters, chance)
         orders, vms = breed.first(size)
         points = appraise(orders, vms)
-        ranks, crowding = _standing(points)
+        ranks, crowding = sorted_into_fronts(points)
         while appraise.done() < 1:
             pairs = _tournament(ranks, crowding, 2 * size, chance).reshape(size, 2)
             children = [breed.child(orders[pair], vms[pair]) for pair in pairs]
             orders = np.concatenate([orders, np.array([order for order, _ in children])])
             vms = np.concatenate([vms, np.array([vm_of for _, vm_of in children])])
             points = np.concatenate([points, appraise(orders[size:], vms[size:])])
-            ranks, crowding = _standing(points)
+            ranks, crowding = sorted_into_fronts(points)
             best = np.lexsort((-crowding, ranks))[:size]
             orders, vms, points = orders[best], vms[best], points[best]
             ranks, crowding = ranks[best], crowding[best]
-
-
-def _standing(points: Floats) -> tuple[Ints, Floats]:
-    """Front and crowding; of equal points, all but one stand behind everybody."""
-    ranks, crowding = sorted_into_fronts(points)
-    copies = np.ones(len(points), dtype=np.bool_)
-    copies[np.unique(points, axis=0, return_index=True)[1]] = False
-    ranks[copies] += len(points)
-    return ranks, crowding
 
 
 def _tournament(ranks: Ints, crowding: Floats, winners: int, chance: np.random.Generator) -> Ints:

@@ -31,6 +31,11 @@ class Networks:
         hidden, hidden_bias, output, output_bias = (each.copy() for each in self.weights)
         return Networks((hidden, hidden_bias, output, output_bias))
 
+    def rounded(self) -> Networks:
+        """As they are stored: what is planned with them can be planned again."""
+        hidden, hidden_bias, output, output_bias = (np.round(each, DIGITS) for each in self.weights)
+        return Networks((hidden, hidden_bias, output, output_bias))
+
     def values(self, features: Floats) -> Floats:
         """[row, feature] → Q of [agent, row]."""
         hidden, hidden_bias, output, output_bias = self.weights
@@ -82,7 +87,7 @@ def new_networks(agents: int, features: int, chance: np.random.Generator) -> Net
 def to_data(networks: Networks) -> dict[str, object]:
     """As JSON can hold it."""
     arrays = zip(SHAPES, networks.weights, strict=True)
-    return {name: np.round(weight, DIGITS).tolist() for name, weight in arrays}
+    return {name: weight.tolist() for name, weight in arrays}
 
 
 def from_data(stored: object, agents: int, features: int) -> Networks | None:
