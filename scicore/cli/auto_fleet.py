@@ -58,6 +58,11 @@ def mixes_for(
     connection: Connection, workflow: Workflow, cloud: Cloud, room: Room, objective: Objective
 ) -> list[Grounds]:
     """What a planner is asked for each mix of VMs that may be the right one."""
+    if cloud.processors:
+        raise UsageError(
+            "--fleet auto: VMs that are rented have slots; --processors is for comparisons",
+            "name the fleet, or leave --processors out",
+        )
     one_of_each = fleet_of(rentable(workflow, cloud))
     grounds = planned_grounds(connection, workflow, one_of_each, cloud)
     wanted = _worth_planning(best_mixes(grounds.problem, room), objective)
