@@ -36,7 +36,7 @@ def test_a_job_ends_when_whoever_started_it_is_killed(moment: str) -> None:
     code = f"""
 import os, signal, time
 from scicore.engine.launch import EarlyJob
-early = EarlyJob(1, {}, to_stderr=True)
+early = EarlyJob(1, {{}}, to_stderr=True)
 print(early.pid, flush=True)
 {moment}
 os.kill(os.getpid(), signal.SIGKILL)
