@@ -8,8 +8,10 @@ from typing import Any
 
 from scicore.errors import UsageError
 from scicore.planners.base import Planner
+from scicore.planners.brs import Brs
 from scicore.planners.exact import Exact
 from scicore.planners.fcfs import Fcfs
+from scicore.planners.ga import Ga
 from scicore.planners.heft import Heft
 from scicore.planners.max_min import MaxMin
 from scicore.planners.mct import Mct
@@ -31,6 +33,8 @@ PLANNERS: Mapping[str, type[Planner[Any]]] = {
     "reassign": Reassign,
     "reassign-plus": ReassignPlus,
     "exact": Exact,
+    "brs": Brs,
+    "ga": Ga,
 }
 DEFAULT = "reassign-plus"
 # As <algorithm> says it; the papers' own is `reassign`.

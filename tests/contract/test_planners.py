@@ -22,7 +22,11 @@ from scicore.planners import DEFAULT, PLANNERS, planner
 from scicore.planners.base import Budget, Planner, Progress, validated
 from scicore.planners.bounds import bounds_of
 
-QUICK = {"exact": {"effort": "0.05"}, "reassign-plus": {"episodes": "60"}}  # for many problems
+QUICK = {  # for many problems
+    "exact": {"effort": "0.05"},
+    "reassign-plus": {"episodes": "60"},
+    "ga": {"population": "6", "generations": "4"},
+}
 every_planner = pytest.mark.parametrize("name", PLANNERS)
 
 
