@@ -38,13 +38,24 @@ class Population(NamedTuple):
     value: Floats  # [individual]: eq. 5, less is better
 
 
-def new_population(instance: Instance, prices: Prices, rules: Rules, numbers: Floats) -> Population:
-    """Random feasible schedules, sorted; `numbers` are [individual, place, 2]."""
+def new_population(
+    instance: Instance,
+    prices: Prices,
+    rules: Rules,
+    numbers: Floats,  # [individual, place, 2]
+    known_order: Ints,  # [schedule, place]: some that are there already
+    known_vm_of: Ints,  # [schedule, activation]
+) -> Population:
+    """Random feasible schedules beside the known ones, sorted."""
     size, count = numbers.shape[0], numbers.shape[1]
     made = _room(size, count)
     waiting_for = np.empty(count, dtype=np.int64)
     ready = np.empty(count, dtype=np.int64)
-    for one in range(size):
+    for one in range(min(size, len(known_order))):
+        made.order[one] = known_order[one]
+        made.vm_of[one] = known_vm_of[one]
+        _judge(instance, prices, rules, made, one)
+    for one in range(len(known_order), size):
         known = 0
         for activation in instance.order:
             parents = instance.parent_at[activation + 1] - instance.parent_at[activation]

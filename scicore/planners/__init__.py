@@ -15,6 +15,7 @@ from scicore.planners.ga import Ga
 from scicore.planners.heft import Heft
 from scicore.planners.max_min import MaxMin
 from scicore.planners.mct import Mct
+from scicore.planners.mdp import Mdp
 from scicore.planners.min_min import MinMin
 from scicore.planners.parameters import read_settings
 from scicore.planners.peft import Peft
@@ -35,6 +36,7 @@ PLANNERS: Mapping[str, type[Planner[Any]]] = {
     "exact": Exact,
     "brs": Brs,
     "ga": Ga,
+    "mdp": Mdp,
 }
 DEFAULT = "reassign-plus"
 # As <algorithm> says it; the papers' own is `reassign`.

@@ -10,7 +10,7 @@ import numpy as np
 
 from scicore.kernel.billing import Prices, prices_of
 from scicore.kernel.evolution import PAIRING, Population, Rules, new_population, next_generation
-from scicore.kernel.instance import NEVER, Instance
+from scicore.kernel.instance import NEVER, Instance, Ints
 from scicore.kernel.jit import suited
 from scicore.model.front import Front, front_of, non_dominated
 from scicore.model.plan import Plan, Policy
@@ -25,6 +25,7 @@ from scicore.planners.base import (
     validated,
 )
 from scicore.planners.bounds import bounds_of
+from scicore.planners.heft import schedule
 from scicore.planners.parameters import Parameters, setting
 
 
@@ -53,10 +54,15 @@ class Replacement(StrEnum):
     WEAKEST = "weakest"  # offspring replace only those that are weaker than themselves
 
 
+class Start(StrEnum):
+    RANDOM = "random"  # all of the first population
+    HEFT = "heft"  # but one, which is HEFT's schedule: nothing worse can come out
+
+
 @dataclass(frozen=True, slots=True)
 class GaParameters(Parameters):
     population: int = setting(50, "schedules in a generation", 2, 1e5)
-    generations: int = setting(200, "after which evolution ends", 0, 1e6)
+    generations: int = setting(1000, "after which evolution ends", 0, 1e6)
     elitism: float = setting(0.05, "share of the fittest that goes straight on", 0, 1)
     crossover: float = setting(0.85, "rate of crossover, see rates", 0, 1)
     mutation: float = setting(0.03, "rate of mutation, see rates and mutates", 0, 1)
@@ -72,6 +78,7 @@ class GaParameters(Parameters):
     rates: Rates = setting(Rates.PROBABILITY, "are probabilities, or read as algorithm 1 does")
     mutates: Mutates = setting(Mutates.OFFSPRING, "one gene of an offspring, or each gene")
     replacement: Replacement = setting(Replacement.GENERATION, "who makes room for offspring")
+    start: Start = setting(Start.RANDOM, "the first population: random, or with HEFT's schedule")
 
 
 class Ga(Planner[GaParameters]):
@@ -101,7 +108,7 @@ class Ga(Planner[GaParameters]):
         - Repair after crossover, which the paper leaves to another one: the missing genes are
           taken from the second parent in its order. That is always feasible.
         - Mutation gives the activation another VM that it fits, never the same.
-        - Elitism of 5% of 50 is 2.5: 3 here.
+        - Elitism of 5% of 50 is 2.5: 3 here. The stopping condition is not given: generations.
         - A VM has slots, a boot and a bandwidth; times and costs are those of the strict rule and
           of billing, as for every plan. With `confidence` below 1 the population lives in a world
           of other runtimes; the plan's own times are those of the estimates.
@@ -155,7 +162,8 @@ def evolve(
     rules = rules_of(parameters, prices)
     steps = count * size * (parameters.generations + 1)
     begin, breed = suited(new_population, steps), suited(next_generation, steps)
-    population = begin(believed, prices, rules, chance.random((size, count, 2)))
+    numbers = chance.random((size, count, 2))
+    population = begin(believed, prices, rules, numbers, *_known(believed, parameters))
     offspring = size - rules.elite
     genes = 2 * count if rules.by_gene else 3
     bound_s = bounds_of(instance).makespan_ms / 1000 if progress else 0.0
@@ -173,6 +181,15 @@ def evolve(
         if budget and budget.spent:
             break
     return population
+
+
+def _known(believed: Instance, parameters: GaParameters) -> tuple[Ints, Ints]:
+    """HEFT's order and VMs, or none."""
+    if parameters.start is Start.RANDOM:
+        nothing = np.empty((0, len(believed.cpus)), dtype=np.int64)
+        return nothing, nothing
+    order, vm_of = schedule(believed)
+    return order[None, :], vm_of[None, :]
 
 
 def weighted(instance: Instance, parameters: GaParameters) -> Instance:

@@ -26,6 +26,7 @@ QUICK = {  # for many problems
     "exact": {"effort": "0.05"},
     "reassign-plus": {"episodes": "60"},
     "ga": {"population": "6", "generations": "4"},
+    "mdp": {"solvers": "population=6 generations=4"},
 }
 every_planner = pytest.mark.parametrize("name", PLANNERS)
 
