@@ -65,46 +65,56 @@ class Rules:
         return experience.cost_usd + time_usd + penalty_usd
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
-    """P[a, s, s'] and R[a, s, s'], and how often action a was taken in state s."""
+class Tally:
+    """What was seen so far: how often action a in state s led to s', and at what cost."""
 
-    probability: Floats
-    reward_usd: Floats
-    tried: Floats  # [a, s]
+    def __init__(self, solvers: Sequence[str], rules: Rules) -> None:
+        self.solvers, self.rules = tuple(solvers), rules
+        shape = (len(solvers), STATES, STATES)
+        self.counts, self.sums_usd = np.zeros(shape), np.zeros(shape)  # [a, s, s']
+
+    def add(self, experience: Experience) -> None:
+        """Those of other solvers than these teach nothing."""
+        if experience.solver in self.solvers:
+            action = self.solvers.index(experience.solver)
+            before, after = map(self.rules.state, (experience.before, experience.after))
+            self.counts[action, before.number, after.number] += 1
+            cost_usd = self.rules.reward_usd(experience)
+            self.sums_usd[action, before.number, after.number] += cost_usd
 
 
-def learned(solvers: Sequence[str], known: Sequence[Experience], rules: Rules) -> Model:
-    """What all experiences of these solvers teach; nothing is known at first.
+class Model(NamedTuple):
+    probability: Floats  # P[a, s, s']
+    cost_usd: Floats  # [a, s]: R, expected over s'
+    tried: Floats  # [a, s]: how often
+
+
+def learned(tally: Tally) -> Model:
+    """Nothing is known at first: all states are equally probable.
 
     Eqs. 7 and 8, transition by transition, add one to P × Expc where s' was seen and divide by
     the new Expc. After n of them that is (P_0 × Expc_0 + times s' was seen) / (Expc_0 + n).
     """
-    shape = (len(solvers), STATES, STATES)
-    sums, counts = np.zeros(shape), np.zeros(shape)
-    place = {solver: action for action, solver in enumerate(solvers)}
-    for each in known:
-        if each.solver in place:
-            before, after = rules.state(each.before), rules.state(each.after)
-            where = place[each.solver], before.number, after.number
-            sums[where] += rules.reward_usd(each)
-            counts[where] += 1
+    counts, sums_usd, expc = tally.counts, tally.sums_usd, tally.rules.expc
     tried = counts.sum(axis=2)
-    probability = (rules.expc / STATES + counts) / (rules.expc + tried)[:, :, None]
-    unseen = np.zeros((len(solvers), 1, 1))
-    if rules.unseen is Unseen.MEAN:
-        total = np.maximum(counts.sum(axis=(1, 2), keepdims=True), 1)
-        unseen = sums.sum(axis=(1, 2), keepdims=True) / total
-    reward_usd = np.where(counts > 0, sums / np.maximum(counts, 1), unseen)
-    return Model(probability, reward_usd, tried)
+    weight = 1 / (expc + tried)[:, :, None]
+    probability = (counts + expc / STATES) * weight
+    unseen_usd = np.zeros((len(counts), 1))
+    if tally.rules.unseen is Unseen.MEAN:
+        total = np.maximum(tried.sum(axis=1, keepdims=True), 1)
+        unseen_usd = sums_usd.sum(axis=(1, 2))[:, None] / total
+    seen = counts > 0
+    mean_usd = np.divide(sums_usd, counts, out=np.zeros_like(counts), where=seen)
+    unseen = (probability * ~seen).sum(axis=2)
+    cost_usd = (probability * mean_usd).sum(axis=2) + unseen * unseen_usd
+    return Model(probability, cost_usd, tried)
 
 
 def action_values(model: Model, gamma: float, theta: float) -> Floats:
     """Algorithm 2, value iteration: what each action leads to in each state, [a, s], in USD."""
-    at_once = (model.probability * model.reward_usd).sum(axis=2)
-    value = at_once.min(axis=0)
+    value = model.cost_usd.min(axis=0)
     for _ in range(SWEEPS):
-        actions: Floats = at_once + gamma * (model.probability @ value)
+        actions: Floats = model.cost_usd + gamma * (model.probability @ value)
         better = actions.min(axis=0)
         delta = np.abs(better - value).max()
         value = better

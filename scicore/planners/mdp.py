@@ -18,6 +18,7 @@ from scicore.planners.decision_process import (
     HOURS,
     Rules,
     State,
+    Tally,
     Unseen,
     action_values,
     learned,
@@ -38,7 +39,7 @@ class MdpParameters(Parameters):
     penalty_usd: float = setting(1.0, "for a missed deadline or budget, or a failed run", 0, 1e9)
     hour_usd: float = setting(0.0, "what an hour of makespan counts beside its cost", 0, 1e9)
     unseen: Unseen = setting(Unseen.MEAN, "cost of what never happened: solver's mean, or zero")
-    epsilon: float = setting(0.1, "probability of trying any solver", 0, 1)
+    epsilon: float = setting(0.05, "probability of trying any solver", 0, 1)
     light_below: float = setting(0.5, "activations per slot: less is a light load", 0, 1e9)
     heavy_from: float = setting(1.5, "activations per slot: this and more is a heavy load", 0, 1e9)
     deadline_s: float = setting(0.0, "that a run must keep; 0: the workflow's max_time", 0, 1e9)
@@ -105,7 +106,10 @@ class Mdp(Planner[MdpParameters]):
     def _chosen(self, seed: int, policy: Policy | None) -> tuple[Ga, Policy]:
         solvers = solvers_of(self.parameters.solvers)
         now, known = _recalled(policy)
-        choice = choose(list(solvers), now, known, self.parameters, seed)
+        tally = Tally(list(solvers), rules_of(self.parameters))
+        for each in known:
+            tally.add(each)
+        choice = choose(tally, now, self.parameters, seed)
         return Ga(solvers[choice.solver]), {"kind": KIND, **_moment(now), "choice": _told(choice)}
 
     def _own(self, plan: Plan, choice: Policy) -> Plan:
@@ -129,16 +133,9 @@ class Choice:
     experiences: int  # in all states
 
 
-def choose(
-    solvers: Sequence[str],
-    now: Moment,
-    known: Sequence[Experience],
-    parameters: MdpParameters,
-    seed: int,
-) -> Choice:
-    rules = rules_of(parameters)
-    state = rules.state(now)
-    model = learned(solvers, known, rules)
+def choose(tally: Tally, now: Moment, parameters: MdpParameters, seed: int) -> Choice:
+    solvers, state = tally.solvers, tally.rules.state(now)
+    model = learned(tally)
     expected = action_values(model, parameters.gamma, parameters.theta)[:, state.number]
     experiences = int(model.tried.sum())
     # Another number each time that something has been learned, whatever the seed.
