@@ -9,6 +9,7 @@ what they promise. Published are the regions, Table I, the sizes; all else is ou
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +78,7 @@ def workflow(activations: int, vms: int, data_mb: float, seed: int) -> Problem:
             layers.append([])
         layers[-1].append(index)
     edges: list[tuple[int, int]] = []
-    for before, layer in zip(layers, layers[1:], strict=False):
+    for before, layer in pairwise(layers):
         for child in layer:
             wanted = min(len(before), int(chance.integers(1, 4)))
             edges += [(int(parent), child) for parent in chance.choice(before, wanted, False)]

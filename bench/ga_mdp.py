@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -158,7 +159,7 @@ def varying_load(days: int, seeds: int, steady: bool) -> dict[str, Any]:
     tasks = workload(FIXED_MB, 3)
     # The first days one by one: there the MDP knows nothing yet.
     marks = sorted({0, *(mark for mark in (1, 2, 4, 8, 16, 32) if mark < days), days})
-    windows = list(zip(marks, marks[1:], strict=False))
+    windows = list(pairwise(marks))
     everybody = (MDP, *SOLVERS, BRS)
     means = {who: np.zeros((seeds, len(windows))) for who in everybody}
     late = dict.fromkeys(everybody, 0.0)
@@ -180,25 +181,21 @@ def varying_load(days: int, seeds: int, steady: bool) -> dict[str, Any]:
 
 
 def show(document: dict[str, Any]) -> None:
-    print(f"\n1. USD per workflow as data grow (of these, for data); steady={document['steady']}")
-    print(f"{'MB':>6}  {'MDP':>16}  {'GA alone':>16}  {'BRS':>16}")
+    print(f"1. USD per workflow as data grow (of these, for data); steady={document['steady']}")
+    print(f"{'MB':>6}" + "".join(f"{who:>16}" for who in ("MDP", "GA alone", "BRS")))
     for row in document["growing_data"]:
         cells = [
             f"{row[f'{who}_usd']:.3f} ({row[f'{who}_data_usd']:.3f})"
             for who in ("mdp", "ga", "brs")
         ]
-        print(
-            f"{row['data_mb']:>6}  "
-            + "  ".join(f"{cell:>16}" for cell in cells)
-            + f"  {row['ga_alone']}"
-        )
+        print(f"{row['data_mb']:>6}" + "".join(f"{cell:>16}" for cell in cells))
     load = document["varying_load"]
     print("\n2. USD per workflow over time, penalties included, by day; share that was late")
-    print(f"{'':>16}  " + "  ".join(f"{window:>7}" for window in load["windows"]) + "     late")
+    print(f"{'':<27}" + "".join(f"{window:>8}" for window in load["windows"]) + f"{'late':>8}")
     for who, values in load["usd"].items():
         name = f"{who}{' (GA alone)' if who == load['ga_alone'] else ''}"
-        cells = "  ".join(f"{value:>7.3f}" for value in values)
-        print(f"{name:>27}  {cells}  {load['late'][who]:>7.1%}")
+        figures = "".join(f"{value:>8.3f}" for value in values)
+        print(f"{name:<27}{figures}{load['late'][who]:>8.1%}")
     print(f"\n{document['seconds']:.0f} s")
 
 
