@@ -2,7 +2,7 @@
 what they promise. Published are the regions, Table I, the sizes; all else is ours, and said here.
 
 - Price follows speed, and a region has its own level of prices.
-- At busy hours and under load, VMs lose what makes them fast: a VM of speed v has v^(1 - contention).
+- At busy hours and under load, VMs lose what makes them fast: speed v becomes v^(1 - contention).
   Planners know nothing of it. With `steady`, this does not happen.
 """
 
