@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from scicore.model.objective import Goal, Objective
 from scicore.model.plan import Plan
 
+WORTH_A_LINE = 0.001  # of the whole hypervolume, that a plan must add to be shown
+
 Point = tuple[float, float]  # makespan_s, cost_usd: less is better in both
 
 
@@ -58,26 +60,39 @@ class Front:
     def hypervolume(self, reference: Point) -> float:
         return hypervolume(self.points, reference)
 
-    def best(self, objective: Objective) -> Plan:
-        """The plan that the user's words pick.
+    def thinned(self, most: int) -> Front:
+        """At most so many plans, those that say most: the fastest, the cheapest, and in between
+        whichever adds most hypervolume, as long as that is worth a line."""
+        points = self.points
+        kept = sorted({0, len(points) - 1})
+        reference = points[-1][0], points[0][1]
+        whole = hypervolume(points, reference)
+        while len(kept) < min(most, len(points)):
+            worth = hypervolume([points[index] for index in kept], reference)
+            gains = {
+                index: hypervolume([points[each] for each in (*kept, index)], reference) - worth
+                for index in range(len(points))
+                if index not in kept
+            }
+            best = max(gains, key=lambda index: gains[index])
+            if gains[best] <= WORTH_A_LINE * whole:
+                break
+            kept = sorted([*kept, best])
+        return Front(tuple(self.plans[index] for index in kept[:most]))
 
-        Of those that keep the constraints: the fastest (makespan, or pareto under a budget), the
-        cheapest (cost, or pareto before a deadline alone), or the balanced one. If none keeps
-        them, the one that comes closest.
-        """
+    def best(self, objective: Objective) -> Plan:
+        """The plan that the user's words pick, of those that keep the constraints; if none keeps
+        them, the one that comes closest."""
         kept = [plan for plan in self.plans if objective.meets(*point_of(plan))]
         if not kept:
             return min(self.plans, key=lambda plan: objective.excess(*point_of(plan)))
-        match objective.goal:
+        match objective.wanted:
             case Goal.MAKESPAN:
                 return kept[0]
             case Goal.COST:
                 return kept[-1]
-            case Goal.PARETO if objective.max_cost_usd is not None:
-                return kept[0]
-            case Goal.PARETO if objective.deadline_s is not None:
-                return kept[-1]
-        return min(kept, key=self._imbalance)
+            case _:
+                return min(kept, key=self._imbalance)
 
     def _imbalance(self, plan: Plan) -> float:
         """Product of both as multiples of the best in each: 1 would be best in both."""

@@ -30,6 +30,16 @@ class Objective:
     def constrained(self) -> bool:
         return self.deadline_s is not None or self.max_cost_usd is not None
 
+    @property
+    def wanted(self) -> Goal:
+        """What is looked for among the plans that keep the constraints: under a budget the fastest,
+        before a deadline the cheapest, unless the user says otherwise."""
+        if self.goal is not Goal.PARETO:
+            return self.goal
+        if self.max_cost_usd is not None:
+            return Goal.MAKESPAN
+        return Goal.BALANCED if self.deadline_s is None else Goal.COST
+
     def meets(self, makespan_s: float, cost_usd: float) -> bool:
         return self.excess(makespan_s, cost_usd) <= 0
 

@@ -20,6 +20,7 @@ from scicore.planners.min_min import MinMin
 from scicore.planners.parameters import read_settings
 from scicore.planners.peft import Peft
 from scicore.planners.reassign import Reassign
+from scicore.planners.reassign_pareto import ReassignPareto
 from scicore.planners.reassign_plus import ReassignPlus
 from scicore.planners.round_robin import RoundRobin
 
@@ -33,6 +34,7 @@ PLANNERS: Mapping[str, type[Planner[Any]]] = {
     "peft": Peft,
     "reassign": Reassign,
     "reassign-plus": ReassignPlus,
+    "reassign-pareto": ReassignPareto,
     "exact": Exact,
     "brs": Brs,
     "ga": Ga,

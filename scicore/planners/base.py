@@ -19,7 +19,7 @@ from scicore.kernel.instance import NEVER, Floats, Instance, Ints, instance_of
 from scicore.kernel.jit import suited
 from scicore.kernel.strict import decode, lengths_ms
 from scicore.model.cloud import Fleet
-from scicore.model.front import Front, front_of
+from scicore.model.front import Front
 from scicore.model.plan import Assignment, Plan, Policy
 from scicore.model.problem import Problem
 from scicore.planners.bounds import bounds_of
@@ -94,8 +94,13 @@ class Planner(ABC, Generic[P]):
         progress: Report | None = None,
         policy: Policy | None = None,
     ) -> Front:
-        """Plans that trade time for money. A planner that knows only one has a front of one."""
-        return front_of([self.plan(problem, seed, budget, progress, policy)])
+        """Plans that trade time for money.
+
+        A planner that knows only time is asked about parts of the fleet, too: these cost less.
+        """
+        from scicore.planners.subfleets import front_over_parts  # which uses planners
+
+        return front_over_parts(self, problem, seed, budget, progress, policy)
 
 
 # -- the check ----------------------------------------------------------------------------------

@@ -233,6 +233,8 @@ class _Cloud:
         """The noise of a first attempt is fixed beforehand; a retry has luck of its own."""
         if number == 1:
             return self._noise[index]
+        if self._uncertainty.spreads:
+            return float(np.exp(self._rng.normal(0.0, self._uncertainty.spreads[index])))
         return float(noise_factors(self._uncertainty.noise, 1, self._rng)[0])
 
     def _expect(self, at_ms: int, vm: int, what: str, attempt: _Running | None = None) -> None:

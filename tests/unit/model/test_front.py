@@ -116,3 +116,26 @@ def test_constraints_that_mean_nothing_are_refused(value: float) -> None:
         Objective(deadline_s=value)
     with pytest.raises(UsageError, match="highest cost"):
         Objective(max_cost_usd=value)
+
+
+# --- fewer plans ----------------------------------------------------------------------------------
+
+
+@given(POINTS.filter(bool), st.integers(2, 6))
+def test_a_thinned_front_keeps_its_ends_and_is_part_of_the_whole(
+    points: list[Point], most: int
+) -> None:
+    whole = front_of(plan(*point) for point in points)
+    some = whole.thinned(most)
+    assert len(some) <= most
+    assert set(some.points) <= set(whole.points)
+    assert (some.points[0], some.points[-1]) == (whole.points[0], whole.points[-1])
+    assert len(some) >= min(len(whole), 2)
+
+
+def test_a_plan_that_saves_next_to_nothing_is_not_worth_a_line() -> None:
+    front = front_of([plan(10, 9), plan(20, 4), plan(20.001, 3.9999), plan(40, 2)])
+    assert front.thinned(10).points in (
+        [(10, 9), (20, 4), (40, 2)],
+        [(10, 9), (20.001, 3.9999), (40, 2)],
+    )
