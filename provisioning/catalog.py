@@ -116,7 +116,7 @@ def load_types(path: Path) -> dict[str, VmType]:
         raise UsageError(f"catalog {path} cannot be read: {error.strerror}") from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"catalog {path} is no TOML: {error}", _EXAMPLE) from error
-    unknown = sorted(set(document) - {"vm_type"})
+    unknown = sorted(set(document) - {"vm_type", "transfer"})  # the latter: see tariff.py
     entries = document.get("vm_type", [])
     if unknown or not isinstance(entries, list) or not entries:
         found = f"found {', '.join(unknown)}" if unknown else "found no [[vm_type]] table"

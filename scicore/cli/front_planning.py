@@ -94,12 +94,13 @@ def _grounds(
 
 
 def _stored(engine: Engine, specification: Specification, choice: Choice) -> list[int]:
-    """All plans of the front; what was learned is stored once, with the chosen one."""
+    """All plans of the front; what was learned is stored once, with the chosen one. What mdp keeps
+    is which solver made the plan: every plan's own."""
     plan_ids = []
     with engine.begin() as connection:
         for candidate in choice.candidates:
             plan = candidate.plan
-            if plan is not choice.plan:
+            if plan is not choice.plan and plan.algorithm != "mdp":
                 plan = replace(plan, policy=None)
             plan_ids.append(store_plan(connection, specification, plan)[1])
     return plan_ids

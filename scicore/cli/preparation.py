@@ -12,6 +12,7 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from provisioning.catalog import CATALOG, load_catalog
+from provisioning.tariff import load_tariff
 from scicore.cli.grounds import grounds_of
 from scicore.cli.output import say
 from scicore.cli.planning import (
@@ -31,6 +32,7 @@ from scicore.errors import UsageError
 from scicore.execution.messages import FileRecorded
 from scicore.model.cloud import Fleet, VmType, as_processors, parse_fleet
 from scicore.model.estimate import Grounds
+from scicore.model.money import Tariff
 from scicore.model.plan import Plan
 from scicore.model.problem import Transfer
 from scicore.model.workflow import FieldType, Workflow
@@ -113,6 +115,11 @@ def base_catalog(file: Path | None) -> Mapping[str, VmType]:
     return load_catalog(chosen) if file or chosen.exists() else CATALOG
 
 
+def tariff_of(file: Path | None) -> Tariff:
+    """What data cost between regions, by the same file."""
+    return load_tariff(file or user_catalog())
+
+
 def fleet_of(text: str | None, workflow: Workflow, catalog: Path | None = None) -> Fleet:
     """The VMs asked for."""
     fleet = parse_fleet(default_fleet() if text is None else text, catalog_of(catalog, workflow))
@@ -145,7 +152,8 @@ def planned_grounds(
     default = Transfer.NONE if here else Transfer.EDGE
     transfer = default if cloud.transfer is None else Transfer(cloud.transfer)
     catalog = catalog_of(cloud.catalog, workflow)
-    return grounds_of(connection, workflow, fleet, catalog, transfer, cloud.boot)
+    grounds = grounds_of(connection, workflow, fleet, catalog, transfer, cloud.boot)
+    return replace(grounds, problem=replace(grounds.problem, tariff=tariff_of(cloud.catalog)))
 
 
 def make_plan(
