@@ -35,7 +35,6 @@ GA = {
     "processing": "work",  # an activation pays for its own time
     "hour_usd": "0.3",
     "generations": "300",
-    "confidence_means": "shrunk",
 }
 SOLVERS = {f"confidence={weight:g}": f"{weight:g}" for weight in (1.0, 0.5, 0.1)}
 CONFIDENT = next(iter(SOLVERS))

@@ -36,7 +36,7 @@ def print_solver(policy: Policy) -> None:
     click.echo(
         f"at {state['hour']} h, {state['load']} load ({told['activations_per_slot']:.2f} "
         f"activations per slot), after a {state['latest_run']}; "
-        f"{told['experiences']} runs experienced"
+        f"runs experienced: {told['experiences']}"
     )
     print_table(
         ("", "solver", "expected USD", "tried in this state"),

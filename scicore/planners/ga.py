@@ -30,8 +30,8 @@ from scicore.planners.parameters import Parameters, setting
 
 
 class ConfidenceMeans(StrEnum):
-    SCALED = "scaled"  # estimate × confidence, as the text says: a "weighting" of processing times
     SHRUNK = "shrunk"  # between the estimate and the mean of all: confidence 0 knows no differences
+    SCALED = "scaled"  # estimate × confidence: a "weighting" to the letter; only data weigh more
 
 
 class Processing(StrEnum):
@@ -72,7 +72,7 @@ class GaParameters(Parameters):
     )
     confidence: float = setting(1.0, "in the runtime estimates", 0, 1)
     confidence_means: ConfidenceMeans = setting(
-        ConfidenceMeans.SCALED, "estimates are scaled by it, or shrunk to their mean"
+        ConfidenceMeans.SHRUNK, "estimates are shrunk to their mean, or scaled"
     )
     processing: Processing = setting(Processing.RENTED, "costs: of rented VMs, or of work done")
     rates: Rates = setting(Rates.PROBABILITY, "are probabilities, or read as algorithm 1 does")

@@ -66,14 +66,17 @@ def test_data_stay_in_their_region_where_leaving_it_is_dear() -> None:
     assert all(where[f"a.{one}"] == where[f"a.{other}"] for one, other in pairs)
 
 
-def test_confidence_scales_estimates_or_shrinks_them_to_their_mean() -> None:
+def test_confidence_shrinks_estimates_to_their_mean_or_scales_them() -> None:
     instance = validated(problem([SLOW, FAST], [400.0, 800.0], ()))  # 400, 100; 800, 200
-    half = GaParameters(confidence=0.5)
-    assert weighted(instance, half).runtime_ms.tolist() == [[200_000, 50_000], [400_000, 100_000]]
-    shrunk = replace(half, confidence_means=ConfidenceMeans.SHRUNK)  # their mean is 375
-    assert weighted(instance, shrunk).runtime_ms.tolist() == [
+    half = GaParameters(confidence=0.5)  # their mean is 375
+    assert weighted(instance, half).runtime_ms.tolist() == [
         [387_500, 237_500],
         [587_500, 287_500],
+    ]
+    scaled = replace(half, confidence_means=ConfidenceMeans.SCALED)
+    assert weighted(instance, scaled).runtime_ms.tolist() == [
+        [200_000, 50_000],
+        [400_000, 100_000],
     ]
     assert weighted(instance, GaParameters()) is instance
 
@@ -86,10 +89,7 @@ def test_what_does_not_fit_fits_with_no_confidence_either() -> None:
 
 
 def test_differently_confident_solvers_give_different_schedules() -> None:
-    plans = [
-        solved(CHAIN, confidence_means="shrunk", confidence=confidence, hour_usd=9)
-        for confidence in (1, 0)
-    ]
+    plans = [solved(CHAIN, confidence=confidence, hour_usd=9) for confidence in (1, 0)]
     assert {item.vm for item in plans[0].assignments} == {"vm-1"}  # 9.5 USD/h × 4 < 2 USD/h × 16
     assert {item.vm for item in plans[1].assignments} == {"vm-0"}  # both look equally fast
     # Whatever a solver believes, its plan says what the estimates say.
