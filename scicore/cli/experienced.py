@@ -8,16 +8,18 @@ from sqlalchemy import Connection
 
 from scicore.model.activation import RunState
 from scicore.model.experience import Experience, Moment, Result
-from scicore.model.plan import Policy
+from scicore.model.money import BYTES_PER_GB
+from scicore.model.plan import Plan, Policy
 from scicore.planners.mdp import Mdp, chosen_at, policy_of
 from scicore.provenance.experience import (
     EndedRun,
     experiences,
     load_now,
+    moved_bytes,
     save_experience,
     untold_runs,
 )
-from scicore.provenance.plans import load_policy
+from scicore.provenance.plans import load_policy, load_problem
 from scicore.provenance.store import load_plan
 
 
@@ -53,4 +55,18 @@ def _experience(connection: Connection, run: EndedRun) -> Experience | None:
         load_now(connection),
         Result.SUCCESS if good else Result.FAILURE,
     )
-    return Experience(solver, before, after, run.cost_usd, run.makespan_s)
+    cost_usd = run.cost_usd + _data_usd(connection, run, plan)
+    return Experience(solver, before, after, cost_usd, run.makespan_s)
+
+
+def _data_usd(connection: Connection, run: EndedRun, plan: Plan) -> float:
+    """What went from region to region, at the prices of when the plan was made."""
+    problem = load_problem(connection, run.plan_id, plan.fleet)
+    if problem is None or not problem.tariff.usd_per_gb:
+        return 0.0
+    types = {vm.id: vm.type for vm in plan.fleet.vms}
+    return sum(
+        size / BYTES_PER_GB * problem.tariff.between(types[sender], types[receiver])
+        for (sender, receiver), size in moved_bytes(connection, run.run_id).items()
+        if sender in types and receiver in types
+    )

@@ -16,9 +16,10 @@ from scicore.cli.fronted import (
     say_constraint,
     say_neighbours,
 )
+from scicore.cli.loading import Specification, load
 from scicore.cli.output import print_json, say
 from scicore.cli.planning import Wish, policy_for, solve_front
-from scicore.cli.preparation import Cloud, Specification, load, prepare_grounds, store_plan
+from scicore.cli.preparation import Cloud, prepare_grounds, store_plan
 from scicore.cli.tradeoff import Choice, Doubt, choose
 from scicore.model.estimate import Grounds
 from scicore.model.objective import Objective

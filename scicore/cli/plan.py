@@ -72,8 +72,9 @@ def command(
     VMs, too.
     """
     from scicore.cli.auto_fleet import AUTO
+    from scicore.cli.loading import load
     from scicore.cli.planning import Wish, policy_for, read_settings_option, solve
-    from scicore.cli.preparation import Cloud, load, prepare_grounds, store_plan
+    from scicore.cli.preparation import Cloud, prepare_grounds, store_plan
     from scicore.provenance.connection import connect, reading
     from scicore.reports.learning import Learning
     from scicore.reports.picture import require_format

@@ -73,8 +73,9 @@ def command(
     activity by activity and VM type by VM type; --noise stands in where there were none. P50: half
     of all runs take at most this; P90: nine of ten.
     """
+    from scicore.cli.loading import load
     from scicore.cli.planning import Wish, algorithm_of, policy_for, solve
-    from scicore.cli.preparation import Cloud, load, prepare_grounds
+    from scicore.cli.preparation import Cloud, prepare_grounds
     from scicore.cli.tradeoff import Doubt, weighed
     from scicore.provenance.connection import connect, reading
 

@@ -68,6 +68,28 @@ def untold_runs(connection: Connection, algorithm: str) -> list[EndedRun]:
     return [EndedRun(**{**row, "state": RunState(row["state"])}) for row in rows]
 
 
+def moved_bytes(connection: Connection, run_id: int) -> dict[tuple[str, str], int]:
+    """Bytes of files that activations read which others had made on another VM: from, to."""
+    rows = connection.execute(
+        text(
+            """
+            SELECT maker.vm AS sender, taker.vm AS receiver, sum(file.size_bytes)::bigint AS bytes
+            FROM used
+            JOIN tuple USING (run_id, tuple_id)
+            JOIN file USING (run_id, tuple_id)
+            JOIN activation AS maker ON maker.run_id = used.run_id
+                                    AND maker.activation_id = tuple.generated_by
+            JOIN activation AS taker ON taker.run_id = used.run_id
+                                    AND taker.activation_id = used.activation_id
+            WHERE used.run_id = :run AND maker.vm <> taker.vm
+            GROUP BY maker.vm, taker.vm
+            """
+        ),
+        {"run": run_id},
+    )
+    return {(sender, receiver): size for sender, receiver, size in rows}
+
+
 def save_experience(connection: Connection, run: EndedRun, experience: Experience) -> None:
     """Once for each run, whoever comes first."""
     before, after = experience.before, experience.after

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, insert, update
+from sqlalchemy import Engine, insert, select, update
 
 from scicore.cli.experienced import learn_from_runs, world_now
+from scicore.cli.loading import Specification
 from scicore.cli.planning import Wish, policy_for, solve
-from scicore.cli.preparation import Cloud, Specification, prepare_grounds, store_plan
+from scicore.cli.preparation import Cloud, prepare_grounds, store_plan
 from scicore.model.activation import RunState
 from scicore.model.cloud import VmType
 from scicore.model.experience import Experience, Moment, Result
@@ -24,6 +28,7 @@ from tests.integration.known_runs import stars
 
 SMALL = VmType("small", 1, 0, 1.0, 0.36)  # 0.006 USD a minute
 SOLVERS = "generations=2; generations=3"
+CLOUD = Cloud("2xsmall")
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
@@ -32,11 +37,16 @@ def workflow(tag: str, max_time_s: float = 0.0) -> Workflow:
     return replace(stars(rows), tag=tag, machine_types=(SMALL,), max_time_s=max_time_s)
 
 
-def prepared(engine: Engine, about: Workflow, **settings: str) -> tuple[int, Any]:
+def prepared(
+    engine: Engine,
+    about: Workflow,
+    settings: Mapping[str, str] = MappingProxyType({}),
+    cloud: Cloud = CLOUD,
+) -> tuple[int, Any]:
     """A run that `mdp` has planned; and the policy that its plan keeps."""
     wish = Wish("mdp", settings={"solvers": SOLVERS, **settings})
     with engine.begin() as connection:
-        grounds = prepare_grounds(connection, about, Cloud("2xsmall"))
+        grounds = prepare_grounds(connection, about, cloud)
         plan = solve(about, grounds, wish, policy_for(connection, about, wish))
         ids = store_plan(connection, Specification(about, "<SciCumulus/>"), plan)
         run_id, _ = prepare_run(connection, *ids, about, plan)
@@ -108,7 +118,7 @@ def test_a_run_succeeds_in_time_or_fails_and_what_was_stopped_says_nothing(
     settings: dict[str, str],
     result: Result | None,
 ) -> None:
-    run_id, _ = prepared(engine, workflow(tag, max_time_s), **settings)
+    run_id, _ = prepared(engine, workflow(tag, max_time_s), settings)
     ended(engine, run_id, state, reason=reason)
     learned(engine)
     assert [each.after.result for each in known(engine, tag)] == ([result] if result else [])
@@ -118,7 +128,7 @@ def test_the_next_plan_knows_the_run_before_and_takes_the_other_solver(engine: E
     about = workflow("next")
     choices = []
     for state in (RunState.FAILED, RunState.FINISHED, RunState.FINISHED):
-        run_id, policy = prepared(engine, about, epsilon="0")
+        run_id, policy = prepared(engine, about, {"epsilon": "0"})
         choices.append((policy["choice"]["solver"], policy["now"][2]))
         ended(engine, run_id, state)
         learned(engine)
@@ -135,19 +145,64 @@ def test_workflows_do_not_learn_from_each_other(engine: Engine) -> None:
     assert there["experience"] == []
 
 
+def test_files_that_went_to_another_region_are_paid(engine: Engine, tmp_path: Path) -> None:
+    """measure.1 on the first VM makes a file of 2 GB; check.1 on the second one reads it."""
+    regions = [replace(SMALL, name=f"in-{place}", region=place) for place in ("us", "japan")]
+    about = replace(workflow("regions"), machine_types=tuple(regions))
+    catalog = tmp_path / "catalog.toml"
+    catalog.write_text(
+        '[[vm_type]]\nname = "other"\nslots = 1\n'
+        '[[transfer]]\nfrom = "us"\nto = "japan"\nusd_per_gb = 0.2\n',
+        encoding="utf-8",
+    )
+    cloud = Cloud("1xin-us,1xin-japan", catalog)
+    run_id, _ = prepared(engine, about, cloud=cloud)
+    with engine.begin() as connection:
+        known_ids = select(tables.activity.c.tag, tables.activity.c.activity_id)
+        ids = {row.tag: row.activity_id for row in connection.execute(known_ids)}
+        measured = connection.scalar(
+            select(tables.relation.c.relation_id).where(tables.relation.c.name == "measured")
+        )
+        for number, tag, vm in (1, "measure", "in-us-1"), (2, "check", "in-japan-1"):
+            row = activation(run_id, number, ids[tag], "finished")
+            connection.execute(insert(tables.activation), [{**row, "vm": vm}])
+        made = {"run_id": run_id, "tuple_id": 9}
+        connection.execute(
+            insert(tables.tuple_),
+            [{**made, "relation_id": measured, "path": "1", "values": {}, "generated_by": 1}],
+        )
+        connection.execute(insert(tables.used), [{**made, "activation_id": 2}])
+        size = {"field": "FILE", "path": "/m", "size_bytes": 2 * 10**9, "sha256": ""}
+        connection.execute(insert(tables.file), [{**made, **size}])
+    ended(engine, run_id, RunState.FINISHED)
+    learned(engine)
+    (experience,) = known(engine, "regions")
+    assert experience.cost_usd == pytest.approx(2 * 90 * 0.36 / 3600 + 2 * 0.2)
+
+
+def activation(run_id: int, number: int, activity_id: int, state: str) -> dict[str, Any]:
+    return {
+        "run_id": run_id,
+        "activation_id": number,
+        "activity_id": activity_id,
+        "name": f"a.{number}",
+        "key": "",
+        "state": state,
+        "planned": True,
+        "created_at": START,
+    }
+
+
 def test_the_load_is_what_runs_or_waits_per_slot_of_runs_with_a_master(engine: Engine) -> None:
     run_id, _ = prepared(engine, workflow("load"))
-    rows = [
-        {"run_id": run_id, "activation_id": number, "name": f"measure.{number}", "key": ""}
-        | {"state": state, "planned": True, "created_at": START}
-        for number, state in enumerate(("ready", "ready", "running", "locked", "finished"), 1)
-    ]
+    states = ("ready", "ready", "running", "locked", "finished")
     with engine.begin() as connection:
-        activity = connection.execute(
-            tables.activity.select().where(tables.activity.c.tag == "measure").limit(1)
-        ).one()
-        for row in rows:
-            row["activity_id"] = activity.activity_id
+        measure = tables.activity.c.tag == "measure"
+        activity_id = connection.scalars(
+            select(tables.activity.c.activity_id).where(measure)
+        ).first()
+        assert activity_id is not None
+        rows = [activation(run_id, n, activity_id, state) for n, state in enumerate(states, 1)]
         connection.execute(insert(tables.activation), rows)
         assert load_now(connection) == 0  # nobody is at work on it
     hold = Hold(engine, run_id)
