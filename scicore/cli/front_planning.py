@@ -24,7 +24,6 @@ from scicore.cli.tradeoff import Choice, Doubt, choose
 from scicore.model.estimate import Grounds
 from scicore.model.objective import Objective
 from scicore.model.plan import Plan, Policy
-from scicore.provenance.connection import connect, reading
 from scicore.reports.front import draw_front
 from scicore.reports.learning import Learning
 
@@ -48,6 +47,8 @@ class Asked:
 def plan_front(
     asked: Asked, picture: Path | None, database_url: str | None, *, as_json: bool
 ) -> int:
+    from scicore.provenance.connection import connect
+
     specification = load(asked.spec)
     if not (specification.workflow.algorithm or asked.wish.algorithm):
         asked = replace(asked, wish=replace(asked.wish, algorithm=LEARNER))
@@ -85,6 +86,8 @@ def _grounds(
     asked: Asked, specification: Specification, engine: Engine, database_url: str | None
 ) -> tuple[list[Grounds], Policy | None]:
     """What the planner is asked: one fleet, or the mixes that may be right."""
+    from scicore.provenance.connection import reading
+
     workflow = specification.workflow
     room = room_of(workflow, asked.quota, database_url) if asked.auto else None
     with reading(engine) as connection:

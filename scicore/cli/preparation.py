@@ -8,8 +8,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from provisioning.catalog import CATALOG, load_catalog
-from provisioning.tariff import load_tariff
+from provisioning.catalog import CATALOG, load_catalog, load_tariff
 from scicore.cli.grounds import grounds_of
 from scicore.cli.loading import Specification, default_fleet
 from scicore.cli.planning import (
@@ -28,7 +27,7 @@ from scicore.errors import UsageError
 from scicore.execution.messages import FileRecorded
 from scicore.model.cloud import Fleet, VmType, as_processors, parse_fleet
 from scicore.model.estimate import Grounds
-from scicore.model.money import Tariff
+from scicore.model.money import FREE, Tariff
 from scicore.model.plan import Plan
 from scicore.model.problem import Transfer
 from scicore.model.workflow import FieldType, Workflow
@@ -60,8 +59,9 @@ def base_catalog(file: Path | None) -> Mapping[str, VmType]:
 
 
 def tariff_of(file: Path | None) -> Tariff:
-    """What data cost between regions, by the same file."""
-    return load_tariff(file or user_catalog())
+    """What the same file says about data between regions."""
+    chosen = file or user_catalog()
+    return load_tariff(chosen) if file or chosen.exists() else FREE
 
 
 def fleet_of(text: str | None, workflow: Workflow, catalog: Path | None = None) -> Fleet:
@@ -97,7 +97,10 @@ def planned_grounds(
     transfer = default if cloud.transfer is None else Transfer(cloud.transfer)
     catalog = catalog_of(cloud.catalog, workflow)
     grounds = grounds_of(connection, workflow, fleet, catalog, transfer, cloud.boot)
-    return replace(grounds, problem=replace(grounds.problem, tariff=tariff_of(cloud.catalog)))
+    tariff = tariff_of(cloud.catalog)
+    if not tariff.usd_per_gb:
+        return grounds
+    return replace(grounds, problem=replace(grounds.problem, tariff=tariff))
 
 
 def make_plan(

@@ -170,7 +170,7 @@ class _Learner:
     def learn(self, meter: Meter, random: np.random.Generator) -> None:
         """Weight by weight; each starts from the best plan for it that any has found."""
         turns = STEPS * ROUNDS
-        run = suited(trade, len(self._instance.order) * 50)
+        run = suited(trade, len(self._instance.order) * 500)
         done = meter.done
         for turn in range(turns):
             aim = self._aim(turn % STEPS)

@@ -11,7 +11,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bench.four_regions import REGIONS, TABLE_I, tariff
+from bench.four_regions import REGIONS, TABLE_I, execute, tariff
+from bench.ga_mdp import BRS, SOLVERS, planned
 from scicore.kernel.billing import prices_of
 from scicore.kernel.evolution import fitness
 from scicore.model.cloud import Fleet, Vm, VmType
@@ -96,6 +97,17 @@ def test_best_resource_selection_pays_for_data_and_a_solver_does_not() -> None:
     brs = planner("brs").plan(fork, 0)
     ga = planner("ga", {"generations": "100", "hour_usd": "1"}).plan(fork, 0)
     assert ga.cost_usd < brs.cost_usd / 2
+
+
+def test_as_data_grow_best_resource_selection_becomes_dearer_faster() -> None:
+    """Figure 6, on one of the benchmark's workflows, when all goes as estimated."""
+    little, much = (planned(20, 5, data_mb, seed=0) for data_mb in (64, 2048))
+    dearer_usd = {
+        who: execute(much, who, 0.0, np.random.default_rng(0)).cost_usd
+        - execute(little, who, 0.0, np.random.default_rng(0)).cost_usd
+        for who in (*SOLVERS, BRS)
+    }
+    assert all(dearer_usd[BRS] > 1.5 * dearer_usd[solver] for solver in SOLVERS)
 
 
 # -- the decision process -------------------------------------------------------------------------

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from provisioning.catalog import load_types
-from provisioning.tariff import load_tariff, tariff_text
+from provisioning.catalog import catalog_text, load_tariff, load_types
 from scicore.errors import UsageError
 from scicore.model.money import FREE, Tariff
 
@@ -27,24 +26,24 @@ def test_prices_stand_beside_the_types(tmp_path: Path) -> None:
     assert list(load_types(file)) == ["big"]
 
 
-def test_without_prices_or_a_file_data_are_free(tmp_path: Path) -> None:
-    assert load_tariff(written(tmp_path, TYPE)) == FREE == load_tariff(tmp_path / "none.toml")
+def test_without_prices_data_are_free(tmp_path: Path) -> None:
+    assert load_tariff(written(tmp_path, TYPE)) == FREE == load_tariff(Path("papers"))
 
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     tariff = Tariff({("us", "japan"): 0.2, ("japan", "us"): 0.15})
-    assert load_tariff(written(tmp_path, TYPE + tariff_text(tariff))) == tariff
-    assert tariff_text(FREE) == ""
+    (kind,) = load_types(written(tmp_path, TYPE)).values()
+    assert load_tariff(written(tmp_path, catalog_text([kind], "all", tariff))) == tariff
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (PRICE + PRICE, "transfer 2: from us to japan has a price already"),
-        ("transfer = 3", "found 3 as transfer"),
-        ('[[transfer]]\nfrom = "us"\n', "found from, expected from, to, usd_per_gb"),
-        (PRICE.replace('"us"', "7"), "found from = 7, expected a region"),
-        (PRICE.replace("0.2", "-1"), "found usd_per_gb = -1, expected a number, 0 or more"),
+        (PRICE + PRICE, "transfer 2: us to japan has a price already"),
+        ("transfer = 3", "transfer 1: expected from, to and usd_per_gb"),
+        ('[[transfer]]\nfrom = "us"\n', "expected from, to and usd_per_gb"),
+        (PRICE.replace('"us"', "7"), "expected the names of two regions"),
+        (PRICE.replace("0.2", "-1"), "found usd_per_gb = -1, expected a number 0 or more"),
         (PRICE.replace("0.2", '"dear"'), "found usd_per_gb = 'dear'"),
     ],
 )
