@@ -18,7 +18,7 @@ from scicore.cli.fronted import (
 )
 from scicore.cli.loading import Specification, load
 from scicore.cli.output import print_json, say
-from scicore.cli.planning import Wish, policy_for, solve_front
+from scicore.cli.planning import Wish, before_deadline, policy_for, solve_front
 from scicore.cli.preparation import Cloud, prepare_grounds, store_plan
 from scicore.cli.tradeoff import Choice, Doubt, choose
 from scicore.model.estimate import Grounds
@@ -52,6 +52,8 @@ def plan_front(
     specification = load(asked.spec)
     if not (specification.workflow.algorithm or asked.wish.algorithm):
         asked = replace(asked, wish=replace(asked.wish, algorithm=LEARNER))
+    deadline_s = asked.objective.deadline_s
+    asked = replace(asked, wish=before_deadline(asked.wish, specification.workflow, deadline_s))
     engine = connect(database_url).engine
     asked_for, policy = _grounds(asked, specification, engine, database_url)
     plans: list[Plan] = []

@@ -42,6 +42,13 @@ def algorithm_of(wanted: str | None, workflow: Workflow) -> str:
     return ALIASES.get(name.lower(), name)
 
 
+def before_deadline(wish: Wish, workflow: Workflow, deadline_s: float | None) -> Wish:
+    """mdp is told of the deadline: a run that misses it counts as a failure, later."""
+    if deadline_s is None or algorithm_of(wish.algorithm, workflow) != Mdp.name:
+        return wish
+    return replace(wish, settings={"deadline_s": f"{deadline_s:g}", **wish.settings})
+
+
 def policy_for(connection: Connection, workflow: Workflow, wish: Wish) -> Policy | None:
     """What the planner has learned last about the workflow; unknown planners are refused."""
     name = algorithm_of(wish.algorithm, workflow)

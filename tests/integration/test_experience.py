@@ -14,7 +14,7 @@ from sqlalchemy import Engine, insert, select, update
 
 from scicore.cli.experienced import learn_from_runs, world_now
 from scicore.cli.loading import Specification
-from scicore.cli.planning import Wish, policy_for, solve
+from scicore.cli.planning import Wish, before_deadline, policy_for, solve
 from scicore.cli.preparation import Cloud, prepare_grounds, store_plan
 from scicore.model.activation import RunState
 from scicore.model.cloud import VmType
@@ -137,6 +137,16 @@ def test_the_next_plan_knows_the_run_before_and_takes_the_other_solver(engine: E
         ("generations=3", "failure"),  # the first one has failed; this one was never tried
         ("generations=3", "success"),  # a failure costs a penalty
     ]
+
+
+def test_the_deadline_that_a_plan_was_asked_to_keep_is_the_one_that_counts() -> None:
+    about = workflow("deadline")
+    asked = before_deadline(Wish("mdp"), about, 7200.0)
+    assert asked.settings == {"deadline_s": "7200"}
+    assert before_deadline(Wish("mdp"), about, None).settings == {}
+    assert before_deadline(Wish("heft"), about, 7200.0).settings == {}
+    own = Wish("mdp", settings={"deadline_s": "60"})
+    assert before_deadline(own, about, 7200.0).settings == {"deadline_s": "60"}
 
 
 def test_workflows_do_not_learn_from_each_other(engine: Engine) -> None:
