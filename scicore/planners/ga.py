@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -27,6 +27,8 @@ from scicore.planners.base import (
 from scicore.planners.bounds import bounds_of
 from scicore.planners.heft import schedule
 from scicore.planners.parameters import Parameters, setting
+
+PRICES_OF_TIME = (1.0, 0.01, 0.1, 10.0, 100.0)  # of a front, times `hour_usd`
 
 
 class ConfidenceMeans(StrEnum):
@@ -137,14 +139,23 @@ class Ga(Planner[GaParameters]):
         progress: Report | None = None,
         policy: Policy | None = None,
     ) -> Front:
-        """Of the last generation, what nobody else in it beats in both."""
+        """One evolution for each of several prices of time; of all their last generations, what
+        nobody else beats in both."""
         instance = validated(problem)
-        population = evolve(problem, instance, self.parameters, seed, budget, progress)
-        points = zip(population.makespan_ms.tolist(), population.cost_usd.tolist(), strict=True)
-        return front_of(
-            to_plan(self, seed, problem, instance, population.order[one], population.vm_of[one])
-            for one in non_dominated([(float(ms), usd) for ms, usd in points])
-        )
+        hour_usd = rules_of(self.parameters, prices_of(problem)).hour_usd
+        plans: list[Plan] = []
+        for number, times in enumerate(PRICES_OF_TIME):
+            share = budget and Budget(
+                max(0.0, budget.left_s) / (len(PRICES_OF_TIME) - number), budget.clock
+            )
+            aimed = replace(self.parameters, hour_usd=times * hour_usd)
+            population = evolve(problem, instance, aimed, seed, share, progress)
+            points = zip(population.makespan_ms.tolist(), population.cost_usd.tolist(), strict=True)
+            plans += (
+                to_plan(self, seed, problem, instance, population.order[one], population.vm_of[one])
+                for one in non_dominated([(float(ms), usd) for ms, usd in points])
+            )
+        return front_of(plans)
 
 
 def evolve(
