@@ -8,12 +8,13 @@ from scicore.cli.output import say
 from scicore.cli.preparation import Cloud, catalog_of, planned_grounds
 from scicore.cli.rental import ledger_of
 from scicore.errors import UsageError
-from scicore.model.cloud import Fleet, Vm, VmType
+from scicore.model.cloud import VmType
 from scicore.model.estimate import Grounds
 from scicore.model.front import Point, hypervolume
 from scicore.model.objective import Objective
 from scicore.model.workflow import Workflow
 from scicore.planners.mixes import Mix, Room, best_mixes, mixed
+from scicore.planners.subfleets import fleet_of
 
 AUTO = "auto"
 MOST_VMS = 20  # where the workflow says nothing
@@ -57,8 +58,7 @@ def mixes_for(
     connection: Connection, workflow: Workflow, cloud: Cloud, room: Room, objective: Objective
 ) -> list[Grounds]:
     """What a planner is asked for each mix of VMs that may be the right one."""
-    vms = tuple(Vm(f"{each.name}-1", each) for each in rentable(workflow, cloud))
-    one_of_each = Fleet(vms, ",".join(f"1x{vm.type.name}" for vm in vms))
+    one_of_each = fleet_of(rentable(workflow, cloud))
     grounds = planned_grounds(connection, workflow, one_of_each, cloud)
     wanted = _worth_planning(best_mixes(grounds.problem, room), objective)
     return [Grounds(mixed(grounds.problem, each.counts), grounds.estimates) for each in wanted]

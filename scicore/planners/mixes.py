@@ -13,11 +13,11 @@ import numpy as np
 
 from scicore.errors import UsageError
 from scicore.kernel.instance import NEVER, Instance
-from scicore.model.cloud import Fleet, Vm, VmType
+from scicore.model.cloud import VmType
 from scicore.model.front import Point, non_dominated
 from scicore.model.problem import Problem
 from scicore.planners.base import validated
-from scicore.planners.subfleets import by_heft, text_of
+from scicore.planners.subfleets import by_heft, fleet_of
 
 MOST_TRIED = 500  # mixes that HEFT is asked about
 STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)  # VMs of one type alone
@@ -45,14 +45,9 @@ class Mix(NamedTuple):
 def mixed(problem: Problem, counts: tuple[int, ...]) -> Problem:
     """The problem on so many VMs of each type."""
     columns = [place for place, count in enumerate(counts) for _ in range(count)]
-    vms = tuple(
-        Vm(f"{one.type.name}-{number}", one.type)
-        for one, count in zip(problem.fleet.vms, counts, strict=True)
-        for number in range(1, count + 1)
-    )
     return replace(
         problem,
-        fleet=Fleet(vms, text_of(vms)),
+        fleet=fleet_of([problem.fleet.vms[place].type for place in columns]),
         runtime_s=np.ascontiguousarray(problem.runtime_s[:, columns]),
     )
 

@@ -12,7 +12,7 @@ import numpy as np
 from scicore.kernel.billing import evaluate, prices_of
 from scicore.kernel.instance import NEVER, Instance, Ints, instance_of
 from scicore.kernel.jit import suited
-from scicore.model.cloud import Fleet, Vm
+from scicore.model.cloud import Fleet, Vm, VmType
 from scicore.model.front import Front, Point, front_of, non_dominated
 from scicore.model.plan import Plan, Policy
 from scicore.model.problem import Problem
@@ -48,13 +48,31 @@ def restricted(problem: Problem, vms: Sequence[int]) -> Problem:
 
 
 def without_idle(problem: Problem, plan: Plan) -> tuple[Problem, Plan]:
-    """Plan and problem without the VMs that are given nothing: nobody need rent them."""
+    """Plan and problem without the VMs that are given nothing: nobody need rent them.
+
+    The others are numbered as if the user had asked for these alone."""
     used = {each.vm for each in plan.assignments}
     vms = [index for index, vm in enumerate(problem.fleet.vms) if vm.id in used]
     if not vms or len(vms) == len(problem.fleet.vms):
         return problem, plan
     smaller = restricted(problem, vms)
-    return smaller, replace(plan, fleet=smaller.fleet)
+    numbered = fleet_of([vm.type for vm in smaller.fleet.vms])
+    name = {old.id: new.id for old, new in zip(smaller.fleet.vms, numbered.vms, strict=True)}
+    assignments = tuple(replace(each, vm=name[each.vm]) for each in plan.assignments)
+    return (
+        replace(smaller, fleet=numbered),
+        replace(plan, fleet=numbered, assignments=assignments),
+    )
+
+
+def fleet_of(types: Sequence[VmType]) -> Fleet:
+    """One VM for each, with the ids that `parse_fleet` gives."""
+    seen: dict[str, int] = {}
+    vms = []
+    for kind in types:
+        seen[kind.name] = seen.get(kind.name, 0) + 1
+        vms.append(Vm(f"{kind.name}-{seen[kind.name]}", kind))
+    return Fleet(tuple(vms), text_of(vms))
 
 
 def parts_of(instance: Instance) -> Iterator[list[int]]:

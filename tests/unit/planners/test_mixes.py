@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from scicore.errors import UsageError
 from scicore.kernel.instance import instance_of
-from scicore.model.cloud import Fleet, Vm, VmType
+from scicore.model.cloud import Fleet, Vm, VmType, parse_fleet
 from scicore.model.front import dominates
 from scicore.model.problem import Problem
 from scicore.planners import planner
@@ -99,6 +101,17 @@ def test_promising_parts_beat_each_other_and_unused_vms_are_left_out() -> None:
     assert trimmed.fleet == less.fleet
     assert len(less.fleet.vms) == len({each.vm for each in plan.assignments}) < 6
     assert trimmed.cost_usd == plan.cost_usd
+
+
+def test_vms_that_are_left_are_numbered_as_if_they_had_been_asked_for_alone() -> None:
+    task = problem(count=2, types=(CHEAP,), each=3)
+    whole = planner("heft").plan(task, 0)
+    on_two = replace(
+        whole, assignments=tuple(replace(each, vm="cheap-3") for each in whole.assignments)
+    )
+    less, trimmed = without_idle(task, on_two)
+    assert trimmed.fleet == less.fleet == parse_fleet("1xcheap", {"cheap": CHEAP})
+    assert {each.vm for each in trimmed.assignments} == {"cheap-1"}
 
 
 def test_local_vms_are_written_as_the_user_writes_them() -> None:
