@@ -21,6 +21,7 @@ VERBS: Mapping[str, str] = {
     "plan": "make and store a schedule plan",
     "compare": "several planners side by side",
     "simulate": "what a plan would do, also under noise and failures",
+    "whatif": "time and money of several fleets and planners, with their odds, before a launch",
     "explain": "why a plan is as it is; why an activation ran where and when, or does not run",
     "import": "a DAX or WfFormat trace becomes a workflow",
     "setup": "store a workflow without running it",
