@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from scicore.model.plan import Plan
 
 # Not without being asked: slow, or for time and money rather than time.
-SLOW = frozenset({"exact", "reassign-pareto", "dqn", "nsga2", "mopso", "gtbga"})
+SLOW = frozenset({"exact", "reassign-pareto", "dqn", "nsga2", "mopso", "gtbga", "ga", "mdp"})
 
 
 @click.command(

@@ -8,13 +8,16 @@ from typing import Any
 
 from scicore.errors import UsageError
 from scicore.planners.base import Planner
+from scicore.planners.brs import Brs
 from scicore.planners.dqn import Dqn
 from scicore.planners.exact import Exact
 from scicore.planners.fcfs import Fcfs
+from scicore.planners.ga import Ga
 from scicore.planners.gtbga import Gtbga
 from scicore.planners.heft import Heft
 from scicore.planners.max_min import MaxMin
 from scicore.planners.mct import Mct
+from scicore.planners.mdp import Mdp
 from scicore.planners.min_min import MinMin
 from scicore.planners.mopso import Mopso
 from scicore.planners.nsga2 import Nsga2
@@ -41,6 +44,9 @@ PLANNERS: Mapping[str, type[Planner[Any]]] = {
     "mopso": Mopso,
     "gtbga": Gtbga,
     "exact": Exact,
+    "brs": Brs,
+    "ga": Ga,
+    "mdp": Mdp,
 }
 DEFAULT = "reassign-plus"
 # As <algorithm> says it; the papers' own is `reassign`.
