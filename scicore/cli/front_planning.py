@@ -18,7 +18,7 @@ from scicore.cli.fronted import (
 )
 from scicore.cli.loading import Specification, load
 from scicore.cli.output import print_json, say
-from scicore.cli.planning import Wish, policy_for, solve_front
+from scicore.cli.planning import Wish, before_deadline, policy_for, solve_front
 from scicore.cli.preparation import Cloud, prepare_grounds, store_plan
 from scicore.cli.tradeoff import Choice, Doubt, choose
 from scicore.model.estimate import Grounds
@@ -52,6 +52,8 @@ def plan_front(
     specification = load(asked.spec)
     if not (specification.workflow.algorithm or asked.wish.algorithm):
         asked = replace(asked, wish=replace(asked.wish, algorithm=LEARNER))
+    deadline_s = asked.objective.deadline_s
+    asked = replace(asked, wish=before_deadline(asked.wish, specification.workflow, deadline_s))
     engine = connect(database_url).engine
     asked_for, policy = _grounds(asked, specification, engine, database_url)
     plans: list[Plan] = []
@@ -98,12 +100,13 @@ def _grounds(
 
 
 def _stored(engine: Engine, specification: Specification, choice: Choice) -> list[int]:
-    """All plans of the front; what was learned is stored once, with the chosen one."""
+    """All plans of the front; what was learned is stored once, with the chosen one. What mdp keeps
+    is which solver made the plan: every plan's own."""
     plan_ids = []
     with engine.begin() as connection:
         for candidate in choice.candidates:
             plan = candidate.plan
-            if plan is not choice.plan:
+            if plan is not choice.plan and plan.algorithm != "mdp":
                 plan = replace(plan, policy=None)
             plan_ids.append(store_plan(connection, specification, plan)[1])
     return plan_ids

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from scicore.cli.experienced import world_now
 from scicore.errors import UsageError
 from scicore.model.estimate import Grounds
 from scicore.model.front import Front
@@ -16,9 +17,12 @@ from scicore.model.plan import Plan, Policy
 from scicore.model.workflow import Workflow
 from scicore.planners import ALIASES, DEFAULT, planner
 from scicore.planners.base import Budget, Planner, Progress, Report
+from scicore.planners.mdp import Mdp
 from scicore.provenance.plans import latest_policy
 
 LEARNER = "reassign-plus"
+EVOLVING = ("ga", "mdp")  # they need some generations before they are any good
+EVOLVING_S = 2.0  # so long they may take before any run
 SHARE_OF_RUN = 0.05  # of the predicted makespan, that planning may take before a run
 
 
@@ -38,10 +42,18 @@ def algorithm_of(wanted: str | None, workflow: Workflow) -> str:
     return ALIASES.get(name.lower(), name)
 
 
+def before_deadline(wish: Wish, workflow: Workflow, deadline_s: float | None) -> Wish:
+    """mdp is told of the deadline: a run that misses it counts as a failure, later."""
+    if deadline_s is None or algorithm_of(wish.algorithm, workflow) != Mdp.name:
+        return wish
+    return replace(wish, settings={"deadline_s": f"{deadline_s:g}", **wish.settings})
+
+
 def policy_for(connection: Connection, workflow: Workflow, wish: Wish) -> Policy | None:
     """What the planner has learned last about the workflow; unknown planners are refused."""
     name = algorithm_of(wish.algorithm, workflow)
-    planner(name, wish.settings)
+    if isinstance(planner(name, wish.settings), Mdp):
+        return world_now(connection, workflow.tag)
     return latest_policy(connection, workflow.tag, name)
 
 

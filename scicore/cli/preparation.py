@@ -12,6 +12,8 @@ from provisioning.catalog import CATALOG, load_catalog, load_tariff
 from scicore.cli.grounds import grounds_of
 from scicore.cli.loading import Specification, default_fleet
 from scicore.cli.planning import (
+    EVOLVING,
+    EVOLVING_S,
     LEARNER,
     Wish,
     algorithm_of,
@@ -107,8 +109,11 @@ def make_plan(
     """The plan for a run that starts right away: planning must not take longer than it pays."""
     grounds = planned_grounds(connection, workflow, fleet, Cloud())
     wish = Wish(algorithm, seed)
-    if algorithm_of(algorithm, workflow) == LEARNER:
+    name = algorithm_of(algorithm, workflow)
+    if name == LEARNER:
         wish = replace(wish, budget_s=budget_before_run_s(grounds))
+    elif name in EVOLVING:
+        wish = replace(wish, budget_s=max(EVOLVING_S, budget_before_run_s(grounds)))
     return solve(workflow, grounds, wish, policy_for(connection, workflow, wish))
 
 

@@ -66,6 +66,12 @@ def save_policy(connection: Connection, plan_id: int, workflow_tag: str, plan: P
         )
 
 
+def load_policy(connection: Connection, plan_id: int) -> Policy | None:
+    """What was learned on the way to this plan."""
+    policy = tables.policy.c
+    return _learned(connection.scalar(select(policy.policy).where(policy.plan_id == plan_id)))
+
+
 def load_curve(connection: Connection, plan_id: int) -> tuple[tuple[int, float], ...]:
     """How the plan got better while it was learned: episodes and the best makespan by then."""
     policy = tables.policy.c
@@ -82,7 +88,12 @@ def latest_policy(connection: Connection, workflow_tag: str, algorithm: str) -> 
         .order_by(policy.plan_id.desc())
         .limit(1)
     )
-    return found and {name: value for name, value in found.items() if name != _CURVE}
+    return _learned(found)
+
+
+def _learned(stored: Policy | None) -> Policy | None:
+    """Without what is kept beside it."""
+    return stored and {name: value for name, value in stored.items() if name != _CURVE}
 
 
 # --- problems as bytes ----------------------------------------------------------------------------

@@ -26,6 +26,8 @@ from scicore.planners.bounds import bounds_of
 QUICK = {  # for many problems
     "exact": {"effort": "0.05"},
     "reassign-plus": {"episodes": "60"},
+    "ga": {"population": "6", "generations": "4"},
+    "mdp": {"solvers": "population=6 generations=4"},
     "reassign-pareto": {"episodes": "120"},
 }
 every_planner = pytest.mark.parametrize("name", PLANNERS)
