@@ -52,11 +52,16 @@ class Fit:
 
     def possible(self) -> np.ndarray:
         """Ratios that the next one may have, equally likely, sorted: every measured one blurred by
-        a logistic kernel, which has heavier tails than a normal one, the wider the fewer."""
-        width = 1.06 * self.spread * len(self.ratios) ** -0.2
+        a logistic kernel, which has heavier tails than a normal one; the wider the fewer there
+        are, but no wider than to the neighbours, so that two kinds of peaks stay two."""
+        count = len(self.ratios)
+        width = 1.06 * self.spread * count**-0.2
+        near = np.sort(np.abs(self.ratios[:, None] - self.ratios[None, :]), axis=1)
+        neighbour = near[:, min(count - 1, max(2, count // 10))]
+        widths = np.maximum(LEAST_SPREAD, np.minimum(width, neighbour))
         chances = (np.arange(POINTS) + 0.5) / POINTS
         kernel = np.log(chances / (1 - chances)) * math.sqrt(3) / math.pi
-        return np.sort((self.ratios[:, None] + width * kernel[None, :]).ravel())
+        return np.sort((self.ratios[:, None] + widths[:, None] * kernel[None, :]).ravel())
 
 
 def fit(peaks_mb: Sequence[float], input_bytes: Sequence[int | None]) -> Fit:

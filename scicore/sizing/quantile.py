@@ -38,6 +38,7 @@ class QuantileParameters(Parameters):
     least: int = setting(5, "attempts before anything is changed", 2, 1000)
     latest: int = setting(200, "attempts that are looked at", 2, 10_000)
     price: float = setting(4.0, "a killed attempt costs so many times what it held", 0, 1000)
+    killed: float = setting(0.005, "share of attempts that may be killed, at most", 0, 1)
     margin: float = setting(0.02, "share that is added to be safe", 0, 10)
     least_mb: int = setting(8, "no allocation is smaller", 1, 1_000_000)
     slowdown: float = setting(0.05, "share by which fewer CPUs may make it slower", 0, 10)
@@ -144,7 +145,8 @@ class Quantile(Sizer):
         short = count - below
         again = np.maximum(MORE * ratios, ratios[-1])  # what a retry gets
         killed = short * (self._parameters.price * ratios + again) - (used[-1] - used)
-        best = int(np.argmin(wasted + killed))
+        rare = short <= self._parameters.killed * count
+        best = int(np.argmin(np.where(rare, wasted + killed, np.inf)))
         return float(ratios[best]) * (1 + self._parameters.margin), float(short[best]) / count
 
     def _cpus(self, sane: list[Experience], asked: int) -> tuple[int, str]:
