@@ -15,13 +15,20 @@ from __future__ import annotations
 import argparse
 import heapq
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from populations import (
+
+from scicore.model.sizing import Allocation, Experience, Need, Sized
+from scicore.sizing import Sizing
+from scicore.sizing.base import Sizer
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from bench.populations import (
     HELD_OUT,
     TUNING,
     Drawn,
@@ -30,10 +37,6 @@ from populations import (
     as_in_the_thesis,
     from_trace,
 )
-
-from scicore.model.sizing import Allocation, Experience, Need, Sized
-from scicore.sizing import Sizing
-from scicore.sizing.base import Sizer
 
 MACHINE = Allocation(32, 125 * 1024)
 TRAINING, MEASURED = 10, 10

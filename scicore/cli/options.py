@@ -46,6 +46,12 @@ algorithm_option = click.option(
 budget_option = click.option(
     "--budget", type=duration_s, metavar="TIME", help="Plan for so long at most, e.g. 5s or 2m."
 )
+sizing_option = click.option(
+    "--sizing",
+    metavar="NAME",
+    help="Who sizes activations: quantile (on), fixed, feedback, gradient-bandit, q-learning, "
+    "with parameters as in quantile,price=8; off. Default: the workflow's, or off.",
+)
 settings_option = click.option(
     "--set",
     "settings",

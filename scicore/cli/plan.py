@@ -13,6 +13,7 @@ from scicore.cli.options import (
     problem_options,
     seed_option,
     settings_option,
+    sizing_option,
 )
 from scicore.cli.output import database_option, json_option, print_json, print_table, say
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 @seed_option
 @budget_option
 @settings_option
+@sizing_option
 @click.option(
     "--curve",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -49,6 +51,7 @@ def command(
     seed: int,
     budget: float | None,
     settings: tuple[str, ...],
+    sizing: str | None,
     curve: Path | None,
     database_url: str | None,
     as_json: bool,
@@ -58,7 +61,7 @@ def command(
     SPEC is SciCumulus XML, DAX or WfFormat. Runtimes are learned from earlier runs; `scicumulus
     explain plan ID` says how. A learner starts from what it learned last for this workflow.
     """
-    from scicore.cli.planning import Wish, policy_for, read_settings_option, solve
+    from scicore.cli.planning import Wish, policy_for, read_settings_option, sizing_of, solve
     from scicore.cli.preparation import Cloud, load, prepare_grounds, store_plan
     from scicore.provenance.connection import connect, reading
     from scicore.reports.learning import Learning
@@ -68,7 +71,8 @@ def command(
         require_format(curve, "--curve learning.png")
     wish = Wish(algorithm, seed, read_settings_option(settings), budget)
     specification = load(spec)
-    cloud = Cloud(fleet, catalog, transfer, not no_boot, processors)
+    sized_by = sizing_of(sizing, specification.workflow)
+    cloud = Cloud(fleet, catalog, transfer, not no_boot, processors, sized_by)
     engine = connect(database_url).engine
     with reading(engine) as connection:
         grounds = prepare_grounds(connection, specification.workflow, cloud)

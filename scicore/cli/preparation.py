@@ -97,6 +97,7 @@ class Cloud:
     transfer: str | None = None  # None: edge, or none where all VMs are this machine
     boot: bool = True
     processors: bool = False  # a VM is one processor, as the papers have it
+    sizing: str = ""  # activations are planned with what they will get; empty = what they declare
 
 
 def catalog_of(file: Path | None, workflow: Workflow) -> dict[str, VmType]:
@@ -143,14 +144,19 @@ def planned_grounds(
     default = Transfer.NONE if here else Transfer.EDGE
     transfer = default if cloud.transfer is None else Transfer(cloud.transfer)
     catalog = catalog_of(cloud.catalog, workflow)
-    return grounds_of(connection, workflow, fleet, catalog, transfer, cloud.boot)
+    return grounds_of(connection, workflow, fleet, catalog, transfer, cloud.boot, cloud.sizing)
 
 
 def make_plan(
-    connection: Connection, workflow: Workflow, fleet: Fleet, algorithm: str | None, seed: int
+    connection: Connection,
+    workflow: Workflow,
+    fleet: Fleet,
+    algorithm: str | None,
+    seed: int,
+    sizing: str = "",
 ) -> Plan:
     """The plan for a run that starts right away: planning must not take longer than it pays."""
-    grounds = planned_grounds(connection, workflow, fleet, Cloud())
+    grounds = planned_grounds(connection, workflow, fleet, Cloud(sizing=sizing))
     wish = Wish(algorithm, seed)
     if algorithm_of(algorithm, workflow) == LEARNER:
         wish = replace(wish, budget_s=budget_before_run_s(grounds))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from scicore.cli.options import sizing_option
 from scicore.cli.output import database_option, json_option, print_json, say, undisturbed
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class _Wish:
     seed: int
     dispatch: str = "adaptive"
     hosts: Hosts | None = None
+    sizing: str = ""
 
 
 class Timing:
@@ -87,6 +89,7 @@ class Timing:
     show_default=True,
     help="Follow the plan to the letter, leave it where that pays, or feed who is idle.",
 )
+@sizing_option
 @click.option("--timing", is_flag=True, help="Say where the time before and after the run went.")
 @click.option("--prepare", is_flag=True, help="Only store the run; print the mpirun that runs it.")
 @database_option
@@ -108,6 +111,7 @@ def command(
     size_scale: float,
     sleep: bool,
     dispatch: str,
+    sizing: str | None,
     timing: bool,
     prepare: bool,
     database_url: str | None,
@@ -120,6 +124,7 @@ def command(
     clock = Timing()
     with undisturbed():
         from scicore.cli.cloud_run import Rent
+        from scicore.cli.planning import sizing_of
         from scicore.cli.preparation import Replay, load
         from scicore.cli.supervision import report, see_through
         from scicore.errors import UsageError
@@ -132,7 +137,8 @@ def command(
     clock.lap("specification")
     database = connect(database_url)
     clock.lap("database")
-    wish = _Wish(fleet, plan_id, algorithm, seed, dispatch)
+    sized_by = sizing_of(sizing, specification.workflow)
+    wish = _Wish(fleet, plan_id, algorithm, seed, dispatch, sizing=sized_by)
     if cloud:
         if hostfile is not None or cluster is not None or prepare:
             raise UsageError(
@@ -180,7 +186,7 @@ def _in_cloud(
     def go(cluster: str) -> RunSummary:
         hostfile = _bring_to(cluster, None, specification, database_url)
         hosts = _hosts(hostfile, specification)
-        planned = _Wish(None, plan_id, None, wish.seed, wish.dispatch, hosts)
+        planned = _Wish(None, plan_id, None, wish.seed, wish.dispatch, hosts, wish.sizing)
         with database.engine.begin() as connection:
             job = _prepare(connection, specification, planned)
         with _lease(cluster, database_url):
@@ -240,6 +246,7 @@ def _bring_to(
 def _prepare(connection: Connection, specification: Specification, wish: _Wish) -> Job:
     """Store everything that the master will need."""
     from scicore.cli.preparation import input_files, require_local, store_plan
+    from scicore.cli.programs import programs
     from scicore.cli.supervision import Job
     from scicore.model.activation import Dispatch
     from scicore.provenance.store import prepare_run, save_workflow
@@ -257,7 +264,15 @@ def _prepare(connection: Connection, specification: Specification, wish: _Wish) 
         plan_id = wish.plan_id
     files = input_files(workflow)
     run_id, directory = prepare_run(
-        connection, workflow_id, plan_id, workflow, plan, files, Dispatch(wish.dispatch)
+        connection,
+        workflow_id,
+        plan_id,
+        workflow,
+        plan,
+        files,
+        Dispatch(wish.dispatch),
+        wish.sizing,
+        programs(workflow),
     )
     return Job(run_id, directory, plan.fleet, wish.hosts)
 
@@ -273,7 +288,7 @@ def _wanted_plan(connection: Connection, specification: Specification, wish: _Wi
             fleet = fleet_of(wish.fleet, workflow)
         else:
             fleet = within_limits(wish.hosts.fleet(), workflow)
-        return make_plan(connection, workflow, fleet, wish.algorithm, wish.seed)
+        return make_plan(connection, workflow, fleet, wish.algorithm, wish.seed, wish.sizing)
     if wish.fleet or wish.algorithm:
         raise UsageError("--plan brings its own fleet and algorithm: leave the other options out")
     planned_workflow_id, plan = load_plan(connection, wish.plan_id)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import shutil
 import signal
 import time
@@ -232,6 +233,22 @@ def memory_of_sessions() -> dict[int, int]:
     for seen in everyone():
         memory[seen.session] = memory.get(seen.session, 0) + seen.rss_bytes
     return memory
+
+
+def own_memory(session: int) -> int:
+    """Bytes that the processes of a session hold together, what they share counted once; 0 = the
+    kernel does not tell."""
+    total = 0
+    for seen in everyone():
+        if seen.session != session:
+            continue
+        try:
+            text = Path(f"/proc/{seen.pid}/smaps_rollup").read_bytes()
+        except OSError:
+            continue
+        found = re.search(rb"^Pss: +(\d+) kB", text, re.MULTILINE)
+        total += int(found[1]) * 1024 if found else 0
+    return total
 
 
 def children() -> set[int]:

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from scicore.model.cloud import Fleet
+
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
     cpus: int
     memory_mb: int  # 0 = no limit; in a request: not said
+
+
+def largest(fleet: Fleet, unsaid_mb: int = 0) -> Allocation:
+    """What its largest VM has; `unsaid_mb` where a VM type does not say its memory."""
+    memory_mb = [vm.type.memory_mb or unsaid_mb for vm in fleet.vms]
+    return Allocation(
+        max(vm.type.slots for vm in fleet.vms), max(memory_mb) if all(memory_mb) else 0
+    )
 
 
 @dataclass(frozen=True, slots=True)

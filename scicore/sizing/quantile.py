@@ -153,17 +153,17 @@ class Quantile(Sizer):
         """Fewer than asked for, if the program takes hardly longer by Amdahl's law."""
         full = [each for each in sane if each.allocation.cpus >= asked]
         if asked == 1 or len(full) < self._parameters.least:
-            return asked, f"{asked} CPUs as declared"
+            return asked, "CPUs as declared"
         wall = float(np.median([each.runtime_s for each in full]))
         cpu = float(np.quantile([each.cpu_s for each in full], 0.75))
         parallel = max(0.0, (cpu - wall) * asked / (asked - 1))  # p
         rest = wall - parallel / asked  # s, and waiting
         if rest < 0:
-            return asked, f"{asked} CPUs as declared: all are used"
+            return asked, "CPUs as declared: all are used"
         for cpus in range(1, asked):
             if rest + parallel / cpus <= (1 + self._parameters.slowdown) * wall:
                 return cpus, f"{cpu / wall:.2f} of {asked} CPUs were used, {cpus} will do"
-        return asked, f"{asked} CPUs as declared: fewer would be slower"
+        return asked, "CPUs as declared: fewer would be slower"
 
 
 def _possible(seen: Experience) -> bool:
