@@ -464,7 +464,8 @@ class Runner:
         cause, note = Cause.FINISHED, ""
         if exit_code:
             tail, peak_bytes = workspace.stderr_tail(directory), program.usage.peak_rss_bytes
-            cause = cause_of_exit(exit_code, tail, peak_bytes, self._limit_bytes(program))
+            limit_bytes, sized = self._limit_bytes(program), program.order.sized
+            cause = cause_of_exit(exit_code, tail, peak_bytes, limit_bytes, sized=sized)
         if cause is Cause.FINISHED:
             try:
                 rows = workspace.read_output(directory, activity, program.staged.kept)

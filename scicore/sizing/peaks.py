@@ -16,6 +16,7 @@ import numpy as np
 WORTH = 0.8  # a law must leave at most so much of the constant's spread
 DISTINCT = 3  # input sizes that a law needs
 LEAST_SPREAD = 0.01  # no two measurements of memory agree better
+LONELY = math.log(3.0)  # so far above all others, a single measurement is not believed
 POINTS = 15  # that stand for what one measurement says about the next
 
 
@@ -95,7 +96,16 @@ def _judged(
     said: np.ndarray,
     span: tuple[int, int],
 ) -> Fit:
-    return Fit(law, offset, slope, np.log(peaks / said), float(peaks.min()), *span)
+    return Fit(law, offset, slope, _believed(np.log(peaks / said)), float(peaks.min()), *span)
+
+
+def _believed(ratios: np.ndarray) -> np.ndarray:
+    """All but one that is far above all others: what happened once may be a wrong measurement,
+    and if it was none, a retry will do."""
+    if len(ratios) < 2:
+        return ratios
+    second, highest = np.partition(ratios, -2)[-2:]
+    return np.delete(ratios, np.argmax(ratios)) if highest - second > LONELY else ratios
 
 
 def _spread(ratios: np.ndarray) -> float:
