@@ -27,13 +27,12 @@ from scicore.errors import ScicumulusError, UsageError
 from scicore.model.activation import ActivationState, RunState
 
 if TYPE_CHECKING:
-    from sqlalchemy import Engine
-
     from scicore.engine.master import Master
     from scicore.execution.allotment import Allotment
     from scicore.execution.core import Execution
     from scicore.execution.messages import Event
     from scicore.model.cloud import Fleet
+    from scicore.provenance.connection import Database
     from scicore.provenance.store import StoredRun
 
 EXIT_CODES = {RunState.FINISHED: 0, RunState.FAILED: 1, RunState.STOPPED: 4}
@@ -131,7 +130,7 @@ def _master(arguments: list[str]) -> int:
             lease_s=config.seconds(config.LEASE, LEASE_S),
             keep_s=config.seconds(config.KEEP, KEEP_S),
             vms=vms,
-            allotment=_allotment(engine, run, plan.fleet),
+            allotment=_allotment(database, run, plan.fleet),
         )
         recorder = DatabaseRecorder(engine, run, hold)
         log = _event_log(os.environ.get(EVENT_LOG))
@@ -160,7 +159,7 @@ def _master(arguments: list[str]) -> int:
     return EXIT_CODES.get(state, 3)
 
 
-def _allotment(engine: Engine, run: StoredRun, fleet: Fleet) -> Allotment | None:
+def _allotment(database: Database, run: StoredRun, fleet: Fleet) -> Allotment | None:
     """With all that earlier runs teach; None where the run is not sized."""
     if not run.sizing:
         return None
@@ -174,7 +173,7 @@ def _allotment(engine: Engine, run: StoredRun, fleet: Fleet) -> Allotment | None
     book = Book(Sizing(run.sizing), run.id)
     # Where a VM type does not say how much memory it has, it is this machine.
     ceiling = largest(fleet, memory_bytes() // 2**20)
-    with engine.connect() as connection:
+    with database.engine.connect() as connection:
         programs = programs_of(connection, run.id)
         for activity, seen in experiences(connection, run.workflow.tag, programs, run.id):
             book.learn(activity, seen)
