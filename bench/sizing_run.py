@@ -109,9 +109,8 @@ def main() -> None:
     if options.json:
         print(json.dumps({"runs": runs}, indent=2))
         return
-    print(
-        f"{'':12}{'state':10}{'makespan s':>11}{'killed':>8}{'CPUs':>6}{'MB':>7}{'peak':>7}{'wasted MB h':>13}"
-    )
+    head = f"{'':12}{'state':10}{'makespan s':>11}{'killed':>8}{'CPUs':>6}{'MB':>7}{'peak':>7}"
+    print(f"{head}{'wasted MB h':>13}")
     for run in runs:
         print(
             f"{run['sizing']:12}{run['state']:10}{run['makespan_s']:>11.2f}{run['killed']:>8}"

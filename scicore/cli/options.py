@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from scicore.model.workflow import Workflow
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -59,6 +62,17 @@ settings_option = click.option(
     metavar="NAME=VALUE",
     help="A parameter of the planner, e.g. alpha=0.5; may be repeated.",
 )
+
+
+def sizing_of(wanted: str | None, workflow: Workflow) -> str:
+    """What the user says, else the workflow; empty = off. Unknown sizers are refused."""
+    text = workflow.sizing if wanted is None else wanted
+    if not text:
+        return ""
+    from scicore.sizing import sizing
+
+    chosen = sizing(text)
+    return "" if chosen is None else chosen.text
 
 
 def problem_options(command: _F) -> _F:

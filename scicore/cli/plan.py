@@ -13,6 +13,7 @@ from scicore.cli.options import (
     problem_options,
     seed_option,
     settings_option,
+    sizing_of,
     sizing_option,
 )
 from scicore.cli.output import database_option, json_option, print_json, print_table, say
@@ -61,8 +62,9 @@ def command(
     SPEC is SciCumulus XML, DAX or WfFormat. Runtimes are learned from earlier runs; `scicumulus
     explain plan ID` says how. A learner starts from what it learned last for this workflow.
     """
-    from scicore.cli.planning import Wish, policy_for, read_settings_option, sizing_of, solve
-    from scicore.cli.preparation import Cloud, load, prepare_grounds, store_plan
+    from scicore.cli.loading import load
+    from scicore.cli.planning import Wish, policy_for, read_settings_option, solve
+    from scicore.cli.preparation import Cloud, prepare_grounds, store_plan
     from scicore.provenance.connection import connect, reading
     from scicore.reports.learning import Learning
     from scicore.reports.picture import require_format

@@ -15,7 +15,6 @@ from scicore.model.workflow import Workflow
 from scicore.planners import ALIASES, DEFAULT, planner
 from scicore.planners.base import Budget, Progress, Report
 from scicore.provenance.plans import latest_policy
-from scicore.sizing import sizing
 
 LEARNER = "reassign-plus"
 SHARE_OF_RUN = 0.05  # of the predicted makespan, that planning may take before a run
@@ -35,12 +34,6 @@ def algorithm_of(wanted: str | None, workflow: Workflow) -> str:
     """What the user says, else the workflow, else our learner; q-learning means our learner."""
     name = wanted or workflow.algorithm or DEFAULT
     return ALIASES.get(name.lower(), name)
-
-
-def sizing_of(wanted: str | None, workflow: Workflow) -> str:
-    """What the user says, else the workflow; empty = off. Unknown sizers are refused."""
-    chosen = sizing(workflow.sizing if wanted is None else wanted)
-    return "" if chosen is None else chosen.text
 
 
 def policy_for(connection: Connection, workflow: Workflow, wish: Wish) -> Policy | None:
