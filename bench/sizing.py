@@ -228,8 +228,10 @@ class _Watched:
         self._learning.learn(seen)
 
 
-def compare(populations: Sequence[Population], repeats: int) -> dict[str, Any]:
-    bills = {name: Bill() for name in RUNS}
+def compare(
+    populations: Sequence[Population], repeats: int, sizers: Sequence[str] = tuple(RUNS)
+) -> dict[str, Any]:
+    bills = {name: Bill() for name in sizers}
     for population in populations:
         for name, bill in bills.items():
             for seed in range(repeats):
