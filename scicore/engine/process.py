@@ -235,6 +235,20 @@ def memory_of_sessions() -> dict[int, int]:
     return memory
 
 
+def memory_of_tree(pid: int) -> int:
+    """Bytes resident now, of a process and its descendants: less to read than all processes."""
+    total, left = 0, [pid]
+    while left:
+        seen = look(one := left.pop())
+        if seen is None:
+            continue
+        total += seen.rss_bytes
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            for task in os.listdir(f"/proc/{one}/task"):  # noqa: PTH208
+                left += map(int, Path(f"/proc/{one}/task/{task}/children").read_bytes().split())
+    return total
+
+
 def own_memory(session: int) -> int:
     """Bytes that the processes of a session hold together, what they share counted once; 0 = the
     kernel does not tell."""

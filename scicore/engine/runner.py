@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import select
 import shlex
@@ -30,7 +31,7 @@ from scicore.model.workflow import Activity, Row
 
 GRACE_S = 3.0  # between SIGTERM and SIGKILL
 SAMPLE_S = 1.0  # how often the memory of process trees is looked at, and strays are
-WATCH_S = 0.1  # the same where memory is limited
+WATCH_S = 0.1  # the same for programs whose memory is limited
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,7 @@ class Runner:
         self._stillborn: list[AttemptEnded] = []  # could not even be started
         self._strays: dict[int, float] = {}  # orphans of ended attempts: when to be rougher
         self._look_at = 0.0  # monotonic; for memory and strays
+        self._hold_at = math.inf  # monotonic; for limits of memory
         self._cores = limits.cores(welcome.slots)
         self._telling = {each.tag for each in welcome.activities if limits.is_told(each)}
         self._pool = Pool(welcome, self._directories, self._environment, mark(welcome))
@@ -175,6 +177,8 @@ class Runner:
             self._waiting.extendleft(reversed(news.back))
         if now >= self._look_at:
             self._look_around(now)
+        if now >= self._hold_at:
+            self._hold_all(now)
         if orphans:
             self._end_strays(orphans, now)
         self._start_waiting()
@@ -186,7 +190,7 @@ class Runner:
         now = time.monotonic()
         if self._exited or self._stillborn:
             return 0.05
-        moments = [self._look_at] if self._programs or self._strays else []
+        moments = [self._look_at, self._hold_at] if self._programs or self._strays else []
         for program in self._programs.values():
             moments += [at for at in (program.timeout_at, program.kill_at) if at is not None]
         own_s = max(0.0, min(moments, default=now + 60.0) - now)
@@ -353,7 +357,7 @@ class Runner:
     def _watch(self, program: _Program) -> None:
         if program.order.sized:
             limits.pin(program.process.pid, program.slots, self._cores)
-            self._look_at = min(self._look_at, time.monotonic() + WATCH_S)
+            self._hold_at = min(self._hold_at, time.monotonic() + WATCH_S)
         self._programs[program.process.pidfd] = program
         self._poll.register(program.process.pidfd, select.EPOLLIN)
 
@@ -377,10 +381,16 @@ class Runner:
                     program.tree_bytes = max(program.tree_bytes, seen)
                     program.streams.publish()
                     if program.order.memory_mb:
-                        self._look_at = now + WATCH_S
                         self._hold(program, seen)
         if self._adopts_orphans:
             self._end_strays(self._orphans(), now)
+
+    def _hold_all(self, now: float) -> None:
+        """Between two looks at all processes, those that have limits, and their descendants."""
+        limited = [program for program in self._programs.values() if program.order.memory_mb]
+        self._hold_at = now + WATCH_S if limited else math.inf
+        for program in limited:
+            self._hold(program, process.memory_of_tree(program.process.pid))
 
     def _hold(self, program: _Program, resident_bytes: int) -> None:
         """To its memory: what takes more is killed at once, before others suffer from it."""
@@ -388,8 +398,8 @@ class Runner:
         if resident_bytes <= limit_bytes or program.ended_by_us is not None:
             return
         used_bytes = process.own_memory(program.process.pid) or resident_bytes
-        program.tree_bytes = max(program.tree_bytes, used_bytes)
         if used_bytes > limit_bytes:
+            program.tree_bytes = max(program.tree_bytes, used_bytes)
             program.ended_by_us = Cause.OUT_OF_MEMORY
             program.kill_at = time.monotonic()
             program.process.signal(signal.SIGKILL)

@@ -23,6 +23,10 @@ FIRST_LOOK = 5  # finished attempts of an activity after which those that wait a
 class Sizers(Protocol):
     """One per activity; their decisions depend on nothing but what they are told here."""
 
+    @property
+    def looks_again(self) -> bool:
+        """Who waits may be sized again when more is known."""
+
     def size(self, activity: str, need: Need) -> Sized: ...
 
     def learn(self, activity: str, seen: Experience) -> None: ...
@@ -134,7 +138,7 @@ class Allotment:
                 given.need.input_bytes,
             ),
         )
-        if killed:
+        if killed or not self._sizers.looks_again:
             return False
         self._finished[activity] = count = self._finished.get(activity, 0) + 1
         return (count >= FIRST_LOOK and count & (count - 1) == 0) or count == FIRST_LOOK

@@ -46,6 +46,10 @@ class Sizing:
         self._kind = SIZERS[name]
         self.parameters: Parameters = read_settings(self._kind.kind, name, settings)
 
+    @property
+    def looks_again(self) -> bool:
+        return self._kind.looks_again
+
     def sizer(self, rng: np.random.Generator) -> Sizer:
         return self._kind(self.parameters, rng)
 

@@ -24,6 +24,7 @@ class Sizer(ABC):
 
     name: ClassVar[str]
     kind: ClassVar[type[Parameters]] = Parameters
+    looks_again: ClassVar[bool] = True  # who waits may be sized again; False: a draw is a draw
 
     def __init__(self, parameters: Parameters, rng: np.random.Generator) -> None:
         assert isinstance(parameters, self.kind)

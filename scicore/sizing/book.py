@@ -17,6 +17,10 @@ class Book:
         self._seed = seed
         self._sizers: dict[str, Sizer] = {}
 
+    @property
+    def looks_again(self) -> bool:
+        return self._sizing.looks_again
+
     def size(self, activity: str, need: Need) -> Sized:
         return self._of(activity).size(need)
 

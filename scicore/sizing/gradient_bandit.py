@@ -58,6 +58,7 @@ class Levers:
 class GradientBandit(Sizer):
     name = "gradient-bandit"
     kind = BanditParameters
+    looks_again = False
 
     def __init__(self, parameters: BanditParameters, rng: np.random.Generator) -> None:
         super().__init__(parameters, rng)

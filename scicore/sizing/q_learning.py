@@ -63,6 +63,7 @@ class QLearningParameters(Parameters):
 class QLearning(Sizer):
     name = "q-learning"
     kind = QLearningParameters
+    looks_again = False
 
     def __init__(self, parameters: QLearningParameters, rng: np.random.Generator) -> None:
         super().__init__(parameters, rng)

@@ -31,6 +31,7 @@ SMALLEST_MB = 0.2  # no program runs in less: a unit is wrong
 STRANGE = 100.0  # times more or less than the others: a unit is wrong
 FAR = 1.5  # times the largest input seen: the law is stretched
 TOO_FAR = 4.0
+VIEWS = 64  # kept, where tuples ask for different things
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,18 @@ class QuantileParameters(Parameters):
     poisoned: float = setting(0.2, "share of impossible attempts that discredits the rest", 0, 1)
 
 
+@dataclass(frozen=True, slots=True)
+class _View:
+    """What history says about activations that ask for the same."""
+
+    told: str
+    law: Fit | None = None  # None: the request stands
+    ratio: float = 1.0  # ρ
+    killed: float = 0.0  # share that will need a retry
+    cpus: int = 1
+    why_cpus: str = ""
+
+
 class Quantile(Sizer):
     name = "quantile"
     kind = QuantileParameters
@@ -54,41 +67,58 @@ class Quantile(Sizer):
         self._parameters = parameters
         self._seen: deque[Experience] = deque(maxlen=parameters.latest)
         self._dropped: deque[bool] = deque(maxlen=parameters.latest)  # of all: was it impossible?
-        self._law: Fit | None = None
-        self._ratio, self._killed = 1.0, 0.0  # ρ, and the share that will need a retry
-        self._stale = 0  # attempts since the law was fitted
+        self._views: dict[tuple[Allocation, Allocation], _View] = {}  # by request and ceiling
+        self._stale = 0  # attempts since these were looked at
 
     def learn(self, seen: Experience) -> None:
         """Also how many cannot be true: many of them discredit the rest."""
         self._dropped.append(not seen.killed and not _possible(seen))
+        self._stale += not seen.killed
         super().learn(seen)
 
     def take(self, seen: Experience) -> None:
         if not seen.killed and _possible(seen):
             self._seen.append(seen)
-            self._stale += 1
 
     # --- deciding ------------------------------------------------------------------------------
 
     def first(self, need: Need) -> Sized:
+        view = self._view(need)
+        if view.law is None:
+            return Sized(need.request, f"as declared: {view.told}")
+        memory_mb, why = self._memory(view, view.law, need)
+        return Sized(Allocation(view.cpus, memory_mb), f"{why}; {view.why_cpus}")
+
+    def _view(self, need: Need) -> _View:
+        """Looked at again when there is a twentieth more to learn from."""
+        if self._stale * 20 > len(self._seen):
+            self._views.clear()
+            self._stale = 0
+        key = (need.request, need.ceiling)
+        if key not in self._views:
+            if len(self._views) >= VIEWS:
+                self._views.clear()
+            self._views[key] = self._looked(need)
+        return self._views[key]
+
+    def _looked(self, need: Need) -> _View:
+        parameters = self._parameters
         sane = self._sane(need)
-        if len(sane) < self._parameters.least:
-            why = f"{len(sane)} attempts are known, {self._parameters.least} are needed"
-            return Sized(need.request, f"as declared: {why}")
+        if len(sane) < parameters.least:
+            return _View(f"{len(sane)} attempts are known, {parameters.least} are needed")
         strange = len(self._seen) - len(sane) + sum(self._dropped)
-        if strange > self._parameters.poisoned * (len(sane) + strange):
-            why = f"{strange} of {len(sane) + strange} measurements cannot be true"
-            return Sized(need.request, f"as declared: {why}")
-        cpus, why_cpus = self._cpus(sane, need.request.cpus)
-        memory_mb, why = self._memory(sane, need)
-        return Sized(Allocation(cpus, memory_mb), f"{why}; {why_cpus}")
+        if strange > parameters.poisoned * (len(sane) + strange):
+            return _View(f"{strange} of {len(sane) + strange} measurements cannot be true")
+        peaks_mb = [each.peak_mb for each in sane]
+        law = fit(peaks_mb, [each.input_bytes for each in sane])
+        told = f"{len(sane)} attempts peaked at {min(peaks_mb):.1f} to {max(peaks_mb):.1f} MB"
+        return _View(told, law, *self._cheapest(law), *self._cpus(sane, need.request.cpus))
 
     def again(self, need: Need, failed: Allocation) -> Sized:
         """What covers all that was ever seen of its kind, else twice as much."""
-        likely_mb = 0.0
-        if self._law is not None:
-            typical_mb = self._law.peak_mb(need.input_bytes)
-            likely_mb = typical_mb * math.exp(self._law.possible()[-1])
+        likely_mb, law = 0.0, self._view(need).law
+        if law is not None:
+            likely_mb = law.peak_mb(need.input_bytes) * math.exp(law.possible()[-1])
         memory_mb = max(MORE * failed.memory_mb, math.ceil(likely_mb))
         if failed.memory_mb < need.request.memory_mb < memory_mb:
             memory_mb = need.request.memory_mb
@@ -107,11 +137,8 @@ class Quantile(Sizer):
             return []
         return [each for each in held if level / STRANGE < each.peak_mb < level * STRANGE]
 
-    def _memory(self, sane: list[Experience], need: Need) -> tuple[int, str]:
-        law = self._fitted(sane)
-        typical_mb, ratio = law.peak_mb(need.input_bytes), self._ratio
-        peaks = [each.peak_mb for each in sane]
-        told = f"{len(sane)} attempts peaked at {min(peaks):.1f} to {max(peaks):.1f} MB"
+    def _memory(self, view: _View, law: Fit, need: Need) -> tuple[int, str]:
+        typical_mb, ratio, told = law.peak_mb(need.input_bytes), view.ratio, view.told
         if law.law is not Law.CONSTANT and need.input_bytes is not None:
             told += (
                 f", {typical_mb:.1f} MB being typical for its {need.input_bytes:,} bytes of input"
@@ -125,15 +152,7 @@ class Quantile(Sizer):
             )
         ratio *= max(1.0, beyond) ** 0.25  # a law says less where nobody has been
         memory_mb = max(self._parameters.least_mb, math.ceil(typical_mb * ratio) + 1)
-        return memory_mb, f"{told}: {memory_mb} MB cost least, {self._killed:.1%} may need more"
-
-    def _fitted(self, sane: list[Experience]) -> Fit:
-        """Again when there is a twentieth more to learn from."""
-        if self._law is None or self._stale * 20 >= len(sane):
-            self._law = fit([each.peak_mb for each in sane], [each.input_bytes for each in sane])
-            self._ratio, self._killed = self._cheapest(self._law)
-            self._stale = 0
-        return self._law
+        return memory_mb, f"{told}: {memory_mb} MB cost least, {view.killed:.1%} may need more"
 
     def _cheapest(self, law: Fit) -> tuple[float, float]:
         """ρ, and the share of attempts that it would not be enough for."""

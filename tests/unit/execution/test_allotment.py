@@ -23,6 +23,8 @@ GB = 2**30
 class Strict:
     """A sizer for tests: what it was asked and told is remembered."""
 
+    looks_again = True
+
     def __init__(self, memory_mb: int, cpus: int = 1) -> None:
         self.allocation = Allocation(cpus, memory_mb)
         self.needs: list[Need] = []
