@@ -152,6 +152,17 @@ def test_another_version_of_the_program_learns_nothing_from_it(engine: Engine, r
         assert list(experiences(connection, "sized", programs, following)) == []
 
 
+def test_an_attempt_on_two_slots_keeps_both_busy(engine: Engine) -> None:
+    run_id = prepared(engine, "version 1", sizing="")
+    record(engine, run_id, attempt(1, Cause.FINISHED, 0, 50, sized=False, cpus=2))
+    with engine.connect() as connection:
+        sql = named_query("vm_utilisation").sql
+        rows = connection.execute(text(sql), {"run": run_id}).mappings()
+        busy_s = {row["vm"]: (row["busy_s"], row["slots"]) for row in rows}
+    slots = busy_s[VM][1]
+    assert busy_s[VM][0] == pytest.approx(2.0 * min(2, slots))
+
+
 def test_a_question_shows_what_was_wasted(engine: Engine, run_id: int) -> None:
     with engine.connect() as connection:
         sql = named_query("sizes").sql

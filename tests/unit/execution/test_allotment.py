@@ -92,6 +92,14 @@ def test_lack_of_memory_is_retried_with_more_until_there_is_no_more() -> None:
     assert stage.in_state(ActivationState.FAILED) == ["work.1"]
 
 
+def test_a_run_that_is_taken_up_again_goes_on_from_what_was_not_enough() -> None:
+    stage = Stage(workflow(SOURCE, (("x",),), WORK), plan(fleet(4)))
+    allotment = Allotment(Strict(100), MOST, failed={"work.1": Allocation(1, 200)})
+    stage.execution = Execution(stage.workflow, stage.plan, allotment=allotment)
+    stage.begin("vm-1")
+    assert stage.order("work.1").memory_mb == 400
+
+
 def test_other_failures_of_a_sized_attempt_count() -> None:
     stage = on(Strict(100), 4)
     stage.fail("work.1", Cause.EXIT_CODE)
