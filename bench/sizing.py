@@ -28,6 +28,7 @@ from scicore.sizing import Sizing
 from scicore.sizing.base import Sizer
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from bench.lr_mean import LrMean
 from bench.populations import (
     HELD_OUT,
     TUNING,
@@ -45,6 +46,7 @@ RUNS = {
     "feedback": 10,
     "gradient-bandit": 50,
     "q-learning": 100,
+    "lr-mean": 10,  # of Witt et al.: a baseline of the kind of ours
     "quantile": 10,
     "q-learning,agents=separate,epsilon=inverse,trace=0.8,cpu_chunks=4,memory_chunks=8": 100,
 }
@@ -197,9 +199,7 @@ class Run:
 def experiment(population: Population, name: str, seed: int) -> Bill:
     """The bill of the last runs."""
     chance = np.random.default_rng(seed)
-    sizers = {
-        program.name: Sizing(name).sizer(chance.spawn(1)[0]) for program in population.programs
-    }
+    sizers = {program.name: _sizer(name, chance.spawn(1)[0]) for program in population.programs}
     worlds = np.random.default_rng(1000 + seed)  # the same inputs for every sizer
     declared = {program.name: Sizing("fixed").sizer(chance) for program in population.programs}
     total = Bill()
@@ -212,6 +212,10 @@ def experiment(population: Population, name: str, seed: int) -> Bill:
         if number >= runs - MEASURED:
             total.add(bill)
     return total
+
+
+def _sizer(name: str, rng: np.random.Generator) -> Sizer:
+    return LrMean(rng) if name == LrMean.name else Sizing(name).sizer(rng)
 
 
 class _Watched:
@@ -243,6 +247,9 @@ def compare(
                 key: round(getattr(bill, key) / getattr(base, key) - 1, 4)
                 for key in ("cpu_h", "gb_h", "makespan_s", "cpu_used_h")
             },
+            "allocated": {"cpu_h": round(bill.cpu_h, 2), "gb_h": round(bill.gb_h, 2)},
+            "used": {"cpu_h": round(bill.cpu_used_h, 2), "gb_h": round(bill.gb_used_h, 2)},
+            "runs_h": round(bill.makespan_s / 3600, 3),
             "wasted_gb_h": round(bill.wasted_gb_h, 2),
             "memory_used": round(bill.gb_used_h / bill.gb_h, 4),
             "killed": round(bill.killed / bill.activations, 5),
@@ -267,8 +274,10 @@ def show(family: str, results: dict[str, Any]) -> None:
                 f"{'  in the thesis':26}{thesis['cpu_h']:>+8.0%}{thesis['gb_h']:>+8.0%}"
                 f"{thesis['makespan_s']:>+8.0%}"
             )
-    saved = 1 - results["quantile"]["wasted_gb_h"] / results["feedback"]["wasted_gb_h"]
-    print(f"quantile wastes {saved:.0%} less memory than the feedback loop")
+    wasted = {name: row["wasted_gb_h"] for name, row in results.items()}
+    for other in ("feedback", "lr-mean"):
+        saved = 1 - wasted["quantile"] / wasted[other]
+        print(f"quantile wastes {saved:.0%} less memory than {other}")
 
 
 def main() -> None:
