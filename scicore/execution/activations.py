@@ -230,16 +230,15 @@ class Activations:
         rows = tuple([data.row for data in activation.inputs])
         workspace = _workspace(activation, number)
         cpus = 1 if entry.work is None else entry.work.cpus
-        activity = activation.activity
-        given = None if self._allotment is None else self._allotment.find(activation.id)
-        if given is not None:
-            mb = given.allocation.memory_mb
-            start = Start(vm, activation.id, number, activity, workspace, rows, cpus, True, mb)
-        else:
-            start = Start(vm, activation.id, number, activity, workspace, rows, cpus)
-        self.out.append(start)
-        grant = None if given is None else given.grant
-        self.out.append(AttemptStarted(self.at, activation.id, number, vm, redundant, cpus, grant))
+        id, activity = activation.id, activation.activity
+        given = None if self._allotment is None else self._allotment.find(id)
+        if given is None:
+            self.out.append(Start(vm, id, number, activity, workspace, rows, cpus))
+            self.out.append(AttemptStarted(self.at, id, number, vm, redundant, cpus))
+            return
+        mb = given.allocation.memory_mb
+        self.out.append(Start(vm, id, number, activity, workspace, rows, cpus, True, mb))
+        self.out.append(AttemptStarted(self.at, id, number, vm, redundant, cpus, given.grant))
 
     def stands_at(self, entry: Entry, live: Live) -> None:
         """The activation is where this attempt of it is: its double."""

@@ -84,9 +84,8 @@ class Attempts:
             self._activations.out.append(fenced)
             return
         self._activations.out.append(attempt)
-        activity = entry.activation.activity
-        if self._allotment is not None and self._allotment.ended(activity, attempt):
-            self._activations.size_again(activity)
+        if self._allotment is not None:
+            self._learn(self._allotment, entry.activation.activity, attempt)
         if attempt.cause is Cause.FINISHED:
             self._win(entry, live, attempt)
         else:
@@ -172,6 +171,10 @@ class Attempts:
             self._go_on(entry, "failed there", cause, live.vm)
         if counts:
             self._judge(live.vm)
+
+    def _learn(self, allotment: Allotment, activity: str, attempt: AttemptEnded) -> None:
+        if allotment.ended(activity, attempt):
+            self._activations.size_again(activity)
 
     def _has_more(self, entry: Entry) -> bool:
         """The next attempt gets more memory than the one that died for lack of it."""
