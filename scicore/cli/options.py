@@ -64,9 +64,9 @@ settings_option = click.option(
 )
 
 
-def sizing_of(wanted: str | None, workflow: Workflow) -> str:
+def sizing_of(wanted: str | None, workflow: Workflow | None = None) -> str:
     """What the user says, else the workflow; empty = off. Unknown sizers are refused."""
-    text = workflow.sizing if wanted is None else wanted
+    text = wanted if wanted is not None else workflow.sizing if workflow is not None else ""
     if not text:
         return ""
     from scicore.sizing import sizing
@@ -77,9 +77,13 @@ def sizing_of(wanted: str | None, workflow: Workflow) -> str:
 
 def problem_options(command: _F) -> _F:
     """What a planner and a simulator are told about the cloud."""
+    return fleet_option(cloud_options(command))
+
+
+def cloud_options(command: _F) -> _F:
+    """The same without the fleet."""
     for option in reversed(
         (
-            fleet_option,
             click.option(
                 "--catalog",
                 type=click.Path(path_type=Path, dir_okay=False),
