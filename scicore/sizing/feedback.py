@@ -6,6 +6,7 @@ Idea: while it trains, an activity gets all there is. Afterwards it gets the mea
     it used, and the mean of its peak memory plus one standard deviation.
 Symbols: `training_runs` = 10; μ, σ of the peaks seen in training.
 Differences: the mean number of CPUs is rounded (the thesis does not say how a fraction is given).
+    Runs that another sizer, or none, has sized count as training, too: their peaks are as true.
     A death for lack of memory while training counts like any attempt: there was no more to give.
 """
 
