@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -22,7 +20,9 @@ from typing import Any
 
 import numpy as np
 
-CLI = Path(sys.executable).parent / "scicumulus"
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from bench.learning import scicumulus
+
 FLEET = "1xlocal:8:600mb"
 PROGRAM = """
 import hashlib, os, sys, threading, time
@@ -50,18 +50,6 @@ SPECIFICATION = """<SciCumulus>
   </executionWorkflow>
 </SciCumulus>
 """
-
-
-def scicumulus(home: Path, *words: str | Path) -> Any:
-    done = subprocess.run(
-        [CLI, *words, "--json"],
-        check=False,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        cwd=home,
-        env={**os.environ, "SCICUMULUS_HOME": str(home)},
-    )
-    return json.loads(done.stdout)
 
 
 def write(directory: Path, activations: int) -> Path:
