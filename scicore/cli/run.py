@@ -138,6 +138,7 @@ def command(
         early = _early_job(fleet, as_json)
     with early or nullcontext():
         with undisturbed():
+            import scicore.cli.preparation  # noqa: F401 (what is slow to import counts as such)
             from scicore.cli.cloud_run import Rent
             from scicore.cli.supervision import report, see_through
             from scicore.errors import UsageError
