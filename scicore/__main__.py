@@ -30,8 +30,12 @@ from scicore.model.activation import ActivationState, RunState
 
 if TYPE_CHECKING:
     from scicore.engine.master import Master
+    from scicore.execution.allotment import Allotment
     from scicore.execution.core import Execution
     from scicore.execution.messages import Event
+    from scicore.model.cloud import Fleet
+    from scicore.provenance.connection import Database
+    from scicore.provenance.store import StoredRun
 
 EXIT_CODES = {RunState.FINISHED: 0, RunState.FAILED: 1, RunState.STOPPED: 4}
 EVENT_LOG = "SCICUMULUS_EVENT_LOG"  # a file: every event is appended to it, for replay
@@ -136,6 +140,7 @@ def _master(arguments: list[str]) -> int:
             lease_s=config.seconds(config.LEASE, LEASE_S),
             keep_s=config.seconds(config.KEEP, KEEP_S),
             vms=vms,
+            allotment=_allotment(database, run, plan.fleet),
         )
         recorder = DatabaseRecorder(engine, run, hold)
         log = _event_log(os.environ.get(EVENT_LOG))
@@ -162,6 +167,28 @@ def _master(arguments: list[str]) -> int:
         raise
     _say(f"run {run_id} {state}: {run.directory}")
     return EXIT_CODES.get(state, 3)
+
+
+def _allotment(database: Database, run: StoredRun, fleet: Fleet) -> Allotment | None:
+    """With all that earlier runs teach; None where the run is not sized."""
+    if not run.sizing:
+        return None
+    from scicore.engine.process import memory_bytes
+    from scicore.execution.allotment import Allotment
+    from scicore.model.sizing import largest
+    from scicore.provenance.sizes import experiences, not_enough, programs_of, tuple_bytes
+    from scicore.sizing import Sizing
+    from scicore.sizing.book import Book
+
+    book = Book(Sizing(run.sizing), run.id)
+    # Where a VM type does not say how much memory it has, it is this machine.
+    ceiling = largest(fleet, memory_bytes() // 2**20)
+    with database.engine.connect() as connection:
+        programs = programs_of(connection, run.id)
+        for activity, seen in experiences(connection, run.workflow.tag, programs, run.id):
+            book.learn(activity, seen)
+        sizes, failed = tuple_bytes(connection, run.id), not_enough(connection, run.id)
+    return Allotment(book, ceiling, run.id, sizes, failed)
 
 
 def _run_id(arguments: list[str]) -> tuple[int, Path | None]:

@@ -74,7 +74,10 @@ def _document(story: Story) -> dict[str, object]:
     document = asdict(story)
     document["attempts"] = [
         {"number": each.number, "vm": each.vm, "host": each.host, "cause": each.cause,
-         "started_at": each.started_at, "ended_at": each.ended_at, "exit_code": each.exit_code}
+         "started_at": each.started_at, "ended_at": each.ended_at, "exit_code": each.exit_code,
+         "cpus": each.cpus, "memory_mb": each.memory_mb, "asked_cpus": each.asked_cpus,
+         "asked_memory_mb": each.asked_memory_mb, "peak_rss_bytes": each.peak_rss_bytes,
+         "sized_because": each.sized_because}
         for each in story.attempts
     ]  # fmt: skip
     return document

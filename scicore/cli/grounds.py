@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from scicore.algebra.forecast import Forecast, forecast
 from scicore.algebra.template import substitute
+from scicore.cli.planned_sizes import planned_sizes
 from scicore.errors import UsageError
 from scicore.estimation import Expected, estimate_runtimes
 from scicore.estimation.data import Files, edge_bytes, input_bytes
@@ -16,6 +17,7 @@ from scicore.model.activation import activation_key
 from scicore.model.cloud import Fleet, VmType
 from scicore.model.estimate import Grounds, Source
 from scicore.model.problem import Problem, Transfer
+from scicore.model.sizing import Allocation
 from scicore.model.trace import listed_files
 from scicore.model.workflow import Activity, FieldType, Operator, Row, Workflow
 from scicore.provenance.history import declares_per_tuple, fan_outs, flows, observations
@@ -30,6 +32,7 @@ def grounds_of(
     catalog: Mapping[str, VmType],
     transfer: Transfer = Transfer.EDGE,
     boot: bool = True,
+    sizing: str = "",
 ) -> Grounds:
     """What is expected to run, with all that earlier runs teach about it."""
     expected = forecast(workflow, fan_outs(connection, workflow.tag))
@@ -49,6 +52,10 @@ def grounds_of(
     asked = _asked(activities, expected, rows, declared, sizes, keyed=bool(seen))
     speeds = {name: vm_type.speed for name, vm_type in catalog.items()}
     estimates = estimate_runtimes(asked, fleet, seen, speeds)
+    given = [Allocation(request.cpus, request.memory_mb) for request in expected.requests]
+    if sizing:
+        inputs = [each.input_bytes for each in asked]
+        given = planned_sizes(connection, workflow, fleet, sizing, expected, inputs)
     problem = Problem(
         activations=expected.names,
         activities=expected.activities,
@@ -56,8 +63,8 @@ def grounds_of(
         fleet=fleet,
         runtime_s=estimates.runtime_s,
         edge_bytes=tuple(sizes) if any(sizes) else (),
-        cpus=tuple(request.cpus for request in expected.requests),
-        memory_mb=tuple(request.memory_mb for request in expected.requests),
+        cpus=tuple(each.cpus for each in given),
+        memory_mb=tuple(each.memory_mb for each in given),
         transfer=transfer,
         boot=boot,
     )

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from scicore.model.workflow import Workflow
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -46,6 +49,12 @@ algorithm_option = click.option(
 budget_option = click.option(
     "--budget", type=duration_s, metavar="TIME", help="Plan for so long at most, e.g. 5s or 2m."
 )
+sizing_option = click.option(
+    "--sizing",
+    metavar="NAME",
+    help="Who sizes activations: quantile (on), fixed, feedback, gradient-bandit, q-learning, "
+    "with parameters as in quantile,price=8; off. Default: the workflow's, or off.",
+)
 settings_option = click.option(
     "--set",
     "settings",
@@ -53,6 +62,17 @@ settings_option = click.option(
     metavar="NAME=VALUE",
     help="A parameter of the planner, e.g. alpha=0.5; may be repeated.",
 )
+
+
+def sizing_of(wanted: str | None, workflow: Workflow | None = None) -> str:
+    """What the user says, else the workflow; empty = off. Unknown sizers are refused."""
+    text = wanted if wanted is not None else workflow.sizing if workflow is not None else ""
+    if not text:
+        return ""
+    from scicore.sizing import sizing
+
+    chosen = sizing(text)
+    return "" if chosen is None else chosen.text
 
 
 def problem_options(command: _F) -> _F:

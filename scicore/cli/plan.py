@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ from scicore.cli.options import (
     problem_options,
     seed_option,
     settings_option,
+    sizing_of,
+    sizing_option,
 )
 from scicore.cli.output import database_option, json_option, print_json, print_table, say
 
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 @seed_option
 @budget_option
 @settings_option
+@sizing_option
 @front_options
 @click.option(
     "--curve",
@@ -51,6 +55,7 @@ def command(
     seed: int,
     budget: float | None,
     settings: tuple[str, ...],
+    sizing: str | None,
     objective: str | None,
     deadline: float | None,
     max_cost: float | None,
@@ -84,7 +89,7 @@ def command(
     if picture is not None:
         require_format(picture, "--picture front.png")
     wish = Wish(algorithm, seed, read_settings_option(settings), budget)
-    cloud = Cloud(fleet, catalog, transfer, not no_boot, processors)
+    cloud = Cloud(fleet, catalog, transfer, not no_boot, processors, sizing_of(sizing))
     if fleet == AUTO or any(each is not None for each in (objective, deadline, max_cost, picture)):
         from scicore.cli.front_planning import Asked, plan_front
         from scicore.errors import UsageError
@@ -98,6 +103,7 @@ def command(
         asked = Asked(spec, cloud, wish, goal, doubt_of(confidence, noise, seed), quota)
         return plan_front(asked, picture, database_url, as_json=as_json)
     specification = load(spec)
+    cloud = replace(cloud, sizing=sizing_of(sizing, specification.workflow))
     engine = connect(database_url).engine
     with reading(engine) as connection:
         grounds = prepare_grounds(connection, specification.workflow, cloud)

@@ -44,6 +44,7 @@ class Cloud:
     transfer: str | None = None  # None: edge, or none where all VMs are this machine
     boot: bool = True
     processors: bool = False  # a VM is one processor, as the papers have it
+    sizing: str = ""  # activations are planned with what they will get; empty = what they declare
 
 
 def catalog_of(file: Path | None, workflow: Workflow) -> dict[str, VmType]:
@@ -116,7 +117,7 @@ def planned_grounds(
     default = Transfer.NONE if here else Transfer.EDGE
     transfer = default if cloud.transfer is None else Transfer(cloud.transfer)
     catalog = catalog_of(cloud.catalog, workflow)
-    grounds = grounds_of(connection, workflow, fleet, catalog, transfer, cloud.boot)
+    grounds = grounds_of(connection, workflow, fleet, catalog, transfer, cloud.boot, cloud.sizing)
     tariff = tariff_of(cloud.catalog)
     if not tariff.usd_per_gb:
         return grounds
@@ -124,10 +125,15 @@ def planned_grounds(
 
 
 def make_plan(
-    connection: Connection, workflow: Workflow, fleet: Fleet, algorithm: str | None, seed: int
+    connection: Connection,
+    workflow: Workflow,
+    fleet: Fleet,
+    algorithm: str | None,
+    seed: int,
+    sizing: str = "",
 ) -> Plan:
     """The plan for a run that starts right away: planning must not take longer than it pays."""
-    grounds = planned_grounds(connection, workflow, fleet, Cloud())
+    grounds = planned_grounds(connection, workflow, fleet, Cloud(sizing=sizing))
     wish = Wish(algorithm, seed)
     name = algorithm_of(algorithm, workflow)
     if name == LEARNER:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from scicore import config
+from scicore.cli.options import sizing_of, sizing_option
 from scicore.cli.output import database_option, json_option, print_json, say, undisturbed
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class _Wish:
     seed: int
     dispatch: str = "adaptive"
     hosts: Hosts | None = None
+    sizing: str = ""
 
 
 class Timing:
@@ -90,6 +92,7 @@ class Timing:
     show_default=True,
     help="Follow the plan to the letter, leave it where that pays, or feed who is idle.",
 )
+@sizing_option
 @click.option("--timing", is_flag=True, help="Say where the time before and after the run went.")
 @click.option("--prepare", is_flag=True, help="Only store the run; print the mpirun that runs it.")
 @database_option
@@ -111,6 +114,7 @@ def command(
     size_scale: float,
     sleep: bool,
     dispatch: str,
+    sizing: str | None,
     timing: bool,
     prepare: bool,
     database_url: str | None,
@@ -127,7 +131,8 @@ def command(
         _refuse_trace(spec)
     specification = load(spec, Replay(time_scale, size_scale, sleep) if replay else None)
     clock.lap("specification")
-    wish = _Wish(fleet, plan_id, algorithm, seed, dispatch)
+    sized_by = sizing_of(sizing, specification.workflow)
+    wish = _Wish(fleet, plan_id, algorithm, seed, dispatch, sizing=sized_by)
     early: EarlyJob | None = None
     if not (cloud or cluster or hostfile or plan_id or prepare):
         early = _early_job(fleet, as_json)
@@ -199,7 +204,7 @@ def _in_cloud(
     def go(cluster: str) -> RunSummary:
         hostfile = _bring_to(cluster, None, specification, database_url)
         hosts = _hosts(hostfile, specification)
-        planned = _Wish(None, plan_id, None, wish.seed, wish.dispatch, hosts)
+        planned = _Wish(None, plan_id, None, wish.seed, wish.dispatch, hosts, wish.sizing)
         with database.engine.begin() as connection:
             job = _prepare(connection, specification, planned)
         with _lease(cluster, database_url):
@@ -259,6 +264,7 @@ def _bring_to(
 def _prepare(connection: Connection, specification: Specification, wish: _Wish) -> Job:
     """Store everything that the master will need."""
     from scicore.cli.preparation import input_files, require_local, store_plan
+    from scicore.cli.programs import programs
     from scicore.cli.supervision import Job
     from scicore.model.activation import Dispatch
     from scicore.provenance.store import prepare_run, save_workflow
@@ -276,7 +282,15 @@ def _prepare(connection: Connection, specification: Specification, wish: _Wish) 
         plan_id = wish.plan_id
     files = input_files(workflow)
     run_id, directory = prepare_run(
-        connection, workflow_id, plan_id, workflow, plan, files, Dispatch(wish.dispatch)
+        connection,
+        workflow_id,
+        plan_id,
+        workflow,
+        plan,
+        files,
+        Dispatch(wish.dispatch),
+        wish.sizing,
+        programs(workflow),
     )
     return Job(run_id, directory, plan.fleet, wish.hosts)
 
@@ -292,7 +306,7 @@ def _wanted_plan(connection: Connection, specification: Specification, wish: _Wi
             fleet = fleet_of(wish.fleet, workflow)
         else:
             fleet = within_limits(wish.hosts.fleet(), workflow)
-        return make_plan(connection, workflow, fleet, wish.algorithm, wish.seed)
+        return make_plan(connection, workflow, fleet, wish.algorithm, wish.seed, wish.sizing)
     if wish.fleet or wish.algorithm:
         raise UsageError("--plan brings its own fleet and algorithm: leave the other options out")
     planned_workflow_id, plan = load_plan(connection, wish.plan_id)

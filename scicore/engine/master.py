@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from scicore.engine.wire import Hello, Joined, MasterEnd, Orders, Request, ToMaster, Welcome
 from scicore.errors import LaunchError
+from scicore.execution.allotment import Allotment
 from scicore.execution.core import Execution, Output
 from scicore.execution.dispatch import MASTER
 from scicore.execution.messages import (
@@ -92,6 +93,7 @@ class Run:
     lease_s: float = LEASE_S
     keep_s: float = KEEP_S
     vms: tuple[str, ...] = ()  # of ranks 1, 2, …; none given: the fleet's, in its order
+    allotment: Allotment | None = None  # attempts are sized
 
 
 @dataclass(slots=True)
@@ -123,7 +125,9 @@ class Master:
         self._recorder = recorder
         self._office = office
         self._log = log
-        self._execution = Execution(run.workflow, run.plan, run.dispatch, ahead=True)
+        self._execution = Execution(
+            run.workflow, run.plan, run.dispatch, ahead=True, allotment=run.allotment
+        )
         vms = run.vms or tuple(vm.id for vm in run.plan.fleet.vms)
         self._slaves = {rank: _Slave(vm) for rank, vm in enumerate(vms, start=1)}
         self._ranks = {slave.vm: rank for rank, slave in self._slaves.items()}

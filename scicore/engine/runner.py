@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import select
 import shlex
@@ -17,7 +18,7 @@ from msgspec.structs import replace
 from scicore.algebra.output import BadOutput, MissingOutput
 from scicore.algebra.request import request_of
 from scicore.algebra.template import arguments, substitute
-from scicore.engine import process, workspace
+from scicore.engine import limits, process, workspace
 from scicore.engine.pool import Pool
 from scicore.engine.process import Process
 from scicore.engine.staging import Staged, output_files, stage
@@ -30,6 +31,7 @@ from scicore.model.workflow import Activity, Row
 
 GRACE_S = 3.0  # between SIGTERM and SIGKILL
 SAMPLE_S = 1.0  # how often the memory of process trees is looked at, and strays are
+WATCH_S = 0.1  # the same for programs whose memory is limited
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,9 @@ class Runner:
         self._stillborn: list[AttemptEnded] = []  # could not even be started
         self._strays: dict[int, float] = {}  # orphans of ended attempts: when to be rougher
         self._look_at = 0.0  # monotonic; for memory and strays
+        self._hold_at = math.inf  # monotonic; for limits of memory
+        self._cores = limits.cores(welcome.slots)
+        self._telling = {each.tag for each in welcome.activities if limits.is_told(each)}
         self._pool = Pool(welcome, self._directories, self._environment, mark(welcome))
         self._poll.register(self._pool.fileno(), select.EPOLLIN)
 
@@ -172,6 +177,8 @@ class Runner:
             self._waiting.extendleft(reversed(news.back))
         if now >= self._look_at:
             self._look_around(now)
+        if now >= self._hold_at:
+            self._hold_all(now)
         if orphans:
             self._end_strays(orphans, now)
         self._start_waiting()
@@ -183,7 +190,7 @@ class Runner:
         now = time.monotonic()
         if self._exited or self._stillborn:
             return 0.05
-        moments = [self._look_at] if self._programs or self._strays else []
+        moments = [self._look_at, self._hold_at] if self._programs or self._strays else []
         for program in self._programs.values():
             moments += [at for at in (program.timeout_at, program.kill_at) if at is not None]
         own_s = max(0.0, min(moments, default=now + 60.0) - now)
@@ -265,8 +272,9 @@ class Runner:
         activity = self._activities[order.activity]
         directory = f"{self._welcome.run_directory}/{order.workspace}"
         workspace.make(directory, self._spare_workspaces)
-        staged = stage(directory, activity, order.rows, self._directories)
-        words = arguments(activity.command, self._values(activity, staged))
+        told = self._told(order)
+        staged = stage(directory, activity, order.rows, self._directories, told)
+        words = arguments(activity.command, self._values(activity, staged, told))
         streams = Streams(directory, self._spare_streams)
         return _Prepared(order, directory, staged, words, streams, time.time() - began_at)
 
@@ -317,9 +325,16 @@ class Runner:
     def _mark(self, order: Start) -> str:
         return f"{mark(self._welcome)}{order.activation}.{order.number}"
 
-    def _values(self, activity: Activity, staged: Staged) -> dict[str, str]:
-        """What the tags of the activity's texts stand for."""
-        return {**activity.input.as_mapping(staged.seen[0]), **self._directories}
+    def _told(self, order: Start) -> dict[str, str]:
+        """What the program gets, where its texts ask for it."""
+        if order.activity not in self._telling:
+            return {}
+        activity = self._activities[order.activity]
+        return limits.told(order, activity)
+
+    def _values(self, activity: Activity, staged: Staged, told: dict[str, str]) -> dict[str, str]:
+        """What the tags of the activity's texts stand for; its fields come before what it gets."""
+        return {**told, **activity.input.as_mapping(staged.seen[0]), **self._directories}
 
     def _spawn(
         self,
@@ -331,13 +346,18 @@ class Runner:
     ) -> Process:
         activity = self._activities[order.activity]
         variables = [(process.ATTEMPT, self._mark(order))]
+        if order.sized:
+            variables += limits.variables(order)
         if activity.environment:
-            values = self._values(activity, staged)
+            values = self._values(activity, staged, self._told(order))
             variables += [(name, substitute(text, values)) for name, text in activity.environment]
         environment = process.with_variables(self._environment, *variables)
         return process.spawn(words, directory, environment, streams)
 
     def _watch(self, program: _Program) -> None:
+        if program.order.sized:
+            limits.pin(program.process.pid, program.slots, self._cores)
+            self._hold_at = min(self._hold_at, time.monotonic() + WATCH_S)
         self._programs[program.process.pidfd] = program
         self._poll.register(program.process.pidfd, select.EPOLLIN)
 
@@ -360,8 +380,29 @@ class Runner:
                     seen = memory.get(program.process.pid, 0)
                     program.tree_bytes = max(program.tree_bytes, seen)
                     program.streams.publish()
+                    if program.order.memory_mb:
+                        self._hold(program, seen)
         if self._adopts_orphans:
             self._end_strays(self._orphans(), now)
+
+    def _hold_all(self, now: float) -> None:
+        """Between two looks at all processes, those that have limits, and their descendants."""
+        limited = [program for program in self._programs.values() if program.order.memory_mb]
+        self._hold_at = now + WATCH_S if limited else math.inf
+        for program in limited:
+            self._hold(program, process.memory_of_tree(program.process.pid))
+
+    def _hold(self, program: _Program, resident_bytes: int) -> None:
+        """To its memory: what takes more is killed at once, before others suffer from it."""
+        limit_bytes = program.order.memory_mb * 2**20
+        if resident_bytes <= limit_bytes or program.ended_by_us is not None:
+            return
+        used_bytes = process.own_memory(program.process.pid) or resident_bytes
+        if used_bytes > limit_bytes:
+            program.tree_bytes = max(program.tree_bytes, used_bytes)
+            program.ended_by_us = Cause.OUT_OF_MEMORY
+            program.kill_at = time.monotonic()
+            program.process.signal(signal.SIGKILL)
 
     def _orphans(self, exited: Iterable[_Program] = ()) -> set[int]:
         """Children of this process that it did not start: their parents have ended."""
@@ -399,7 +440,8 @@ class Runner:
             return exit_code
         program.extracting = True
         try:
-            words = arguments(extractor, self._values(program.activity, program.staged))
+            told = self._told(program.order)
+            words = arguments(extractor, self._values(program.activity, program.staged, told))
             program.process = self._spawn(
                 words, program.directory, program.order, program.staged, program.streams
             )
@@ -420,6 +462,9 @@ class Runner:
         return ended
 
     def _verdict(self, program: _Program, exit_code: int) -> AttemptEnded:
+        if program.ended_by_us is Cause.OUT_OF_MEMORY:
+            held = f"{program.tree_bytes / 2**20:.1f} MB of {program.order.memory_mb} MB"
+            return _ended(program, Cause.OUT_OF_MEMORY, exit_code, note=f"killed at {held}")
         if program.ended_by_us is not None:
             return _ended(program, program.ended_by_us, exit_code)
         if program.unstartable is not None:
@@ -429,7 +474,8 @@ class Runner:
         cause, note = Cause.FINISHED, ""
         if exit_code:
             tail, peak_bytes = workspace.stderr_tail(directory), program.usage.peak_rss_bytes
-            cause = cause_of_exit(exit_code, tail, peak_bytes, self._limit_bytes(program))
+            limit_bytes, sized = self._limit_bytes(program), program.order.sized
+            cause = cause_of_exit(exit_code, tail, peak_bytes, limit_bytes, sized=sized)
         if cause is Cause.FINISHED:
             try:
                 rows = workspace.read_output(directory, activity, program.staged.kept)
@@ -444,7 +490,9 @@ class Runner:
         return _ended(program, cause, exit_code, note=note)
 
     def _limit_bytes(self, program: _Program) -> int:
-        """What the program asked for, else all there is."""
+        """What the program got, or asked for, else all there is."""
+        if program.order.memory_mb:
+            return program.order.memory_mb * 2**20
         values = program.activity.input.as_mapping(program.order.rows[0])
         return request_of(program.activity, values).memory_mb * 2**20 or self._memory_bytes
 

@@ -45,15 +45,21 @@ class Staged:
 
 
 def stage(
-    directory: str, activity: Activity, rows: tuple[Row, ...], directories: Mapping[str, str]
+    directory: str,
+    activity: Activity,
+    rows: tuple[Row, ...],
+    directories: Mapping[str, str],
+    told: Mapping[str, str] | None = None,
 ) -> Staged:
-    """Fill a new workspace: the template's files, the input's files, the group's tuples."""
+    """Fill a new workspace: the template's files, the input's files, the group's tuples.
+
+    `told` is what the files' tags may stand for besides fields and directories."""
     group = activity.operator is Operator.REDUCE or activity.parents_field
     if not (group or activity.staging or activity.template):
         return Staged(rows, rows)
     workspace = Path(directory)
     staged = _stage_files(workspace, activity, rows, directories)
-    values = {**_values(activity, staged.seen), **directories}
+    values = {**(told or {}), **_values(activity, staged.seen), **directories}
     if activity.template:
         template = Path(directories["WFDIR"], substitute(activity.template, directories))
         shutil.copytree(template, workspace, dirs_exist_ok=True)

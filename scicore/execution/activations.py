@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from scicore.algebra.request import request_of
+from scicore.execution.allotment import Allotment
 from scicore.execution.dispatch import Dispatcher
 from scicore.execution.flow import Flow, Growth
 from scicore.execution.lanes import Work
@@ -51,11 +52,14 @@ class Before(Protocol):
 
 
 class Activations:
-    def __init__(self, workflow: Workflow, dispatcher: Dispatcher) -> None:
+    def __init__(
+        self, workflow: Workflow, dispatcher: Dispatcher, allotment: Allotment | None = None
+    ) -> None:
         self.ledger = Ledger()
         self.at = 0.0  # of the event that is being handled
         self.out: list[Output] = []  # the answer to it, so far
         self._dispatcher = dispatcher
+        self._allotment = allotment  # None: everything gets what it declares
         self._activities = {activity.tag: activity for activity in workflow.activities}
         self._warm = {activity.tag for activity in workflow.activities if activity.warm}
         self.flow = Flow(workflow)
@@ -178,12 +182,29 @@ class Activations:
         activity = self._activities[activation.activity]
         modest = activity.cpus == "1" and activity.memory_mb == "0"
         warm = activity.tag in self._warm
+        if self._allotment is not None and not warm and activity.operator not in QUERIES:
+            given = self._allotment.first(activity, activation, name)
+            return self._dispatcher.work(
+                activation.id, name, activity.tag, given.cpus, given.memory_mb
+            )
         if modest or activity.operator in QUERIES:
             return self._dispatcher.work(activation.id, name, activity.tag, warm=warm)
         asked = request_of(activity, activity.input.as_mapping(activation.inputs[0].row))
         return self._dispatcher.work(
             activation.id, name, activity.tag, asked.cpus, asked.memory_mb, warm=warm
         )
+
+    def size_again(self, activity: str) -> None:
+        """There is more to learn from than when those that wait got ready."""
+        assert self._allotment is not None
+        for entry in self.ledger.entries():
+            work = entry.work
+            if entry.state is not READY or work is None or work.activity != activity:
+                continue
+            if entry.attempts == 0:
+                name = entry.activation.name
+                new = self._allotment.first(self._activities[activity], entry.activation, name)
+                self._dispatcher.resize(work, new.cpus, new.memory_mb)
 
     def tell_moved(self, entry: Entry) -> None:
         """Its state and VM, and why it is that VM."""
@@ -209,10 +230,15 @@ class Activations:
         rows = tuple([data.row for data in activation.inputs])
         workspace = _workspace(activation, number)
         cpus = 1 if entry.work is None else entry.work.cpus
-        self.out.append(
-            Start(vm, activation.id, number, activation.activity, workspace, rows, cpus)
-        )
-        self.out.append(AttemptStarted(self.at, activation.id, number, vm, redundant))
+        id, activity = activation.id, activation.activity
+        given = None if self._allotment is None else self._allotment.find(id)
+        if given is None:
+            self.out.append(Start(vm, id, number, activity, workspace, rows, cpus))
+            self.out.append(AttemptStarted(self.at, id, number, vm, redundant, cpus))
+            return
+        mb = given.allocation.memory_mb
+        self.out.append(Start(vm, id, number, activity, workspace, rows, cpus, True, mb))
+        self.out.append(AttemptStarted(self.at, id, number, vm, redundant, cpus, given.grant))
 
     def stands_at(self, entry: Entry, live: Live) -> None:
         """The activation is where this attempt of it is: its double."""
@@ -233,12 +259,21 @@ class Activations:
         if not entry.live:
             entry.work = None  # a million of them would be remembered for nothing
         growth = self.flow.finished(entry.activation, attempt.rows)
+        if self._allotment is not None:
+            self._measure(growth, attempt)
         self.grow(growth)
         for file in attempt.files:
             data, _ = growth.tuples[file.row]  # one per row, in the same order
             self.out.append(
                 FileRecorded(data.id, file.field, file.path, file.size_bytes, file.sha256)
             )
+
+    def _measure(self, growth: Growth, attempt: AttemptEnded) -> None:
+        """How large the files are that come of it, before who reads them is sized."""
+        assert self._allotment is not None
+        self._allotment.forget((attempt.activation,))
+        for file in attempt.files:
+            self._allotment.made(growth.tuples[file.row][0].id, file)
 
     def fail(self, entry: Entry) -> None:
         self._move(entry, FAILED)

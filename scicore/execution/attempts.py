@@ -9,6 +9,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from scicore.execution.activations import Activations
+from scicore.execution.allotment import Allotment
 from scicore.execution.causes import RETRY, Where
 from scicore.execution.dispatch import MASTER, Dispatcher
 from scicore.execution.lanes import Work
@@ -28,10 +29,12 @@ class Attempts:
         dispatcher: Dispatcher,
         strict: bool,
         slack_s: float = 0.0,
+        allotment: Allotment | None = None,
     ) -> None:
         self._activations = activations
         self._dispatcher = dispatcher
         self._strict = strict
+        self._allotment = allotment
         self._max_failures = workflow.max_attempts
         self._stragglers = Stragglers(slack_s) if workflow.redundancy else None
         self._reliability = Reliability(workflow.reliability) if workflow.reliability else None
@@ -81,6 +84,8 @@ class Attempts:
             self._activations.out.append(fenced)
             return
         self._activations.out.append(attempt)
+        if self._allotment is not None:
+            self._learn(self._allotment, entry.activation.activity, attempt)
         if attempt.cause is Cause.FINISHED:
             self._win(entry, live, attempt)
         else:
@@ -155,13 +160,33 @@ class Attempts:
         self._activations.finish(entry, live, attempt)
 
     def _lose(self, entry: Entry, live: Live, cause: Cause) -> None:
-        counts = RETRY[cause].counts
+        grown = cause is Cause.OUT_OF_MEMORY and self._has_more(entry)
+        counts = RETRY[cause].counts and not grown
         entry.failures += counts
         if self._reliability is not None and counts:
             self._reliability.add(live.vm, entry.activation.activity, failed=True)
-        self._go_on(entry, "failed there", cause, live.vm)
+        if grown:  # any VM will do, also this one
+            self._go_on(entry, "", cause)
+        else:
+            self._go_on(entry, "failed there", cause, live.vm)
         if counts:
             self._judge(live.vm)
+
+    def _learn(self, allotment: Allotment, activity: str, attempt: AttemptEnded) -> None:
+        if allotment.ended(activity, attempt):
+            self._activations.size_again(activity)
+
+    def _has_more(self, entry: Entry) -> bool:
+        """The next attempt gets more memory than the one that died for lack of it."""
+        work = entry.work
+        if self._allotment is None or work is None or entry.live:
+            return False  # its double has what it had
+        if self._allotment.find(work.id) is None:
+            return False
+        more = self._allotment.again(entry.activation.activity, work.id)
+        if more is not None:
+            work.cpus, work.memory_mb = more.cpus, more.memory_mb
+        return more is not None
 
     def _go_on(
         self, entry: Entry, because: str, cause: Cause = Cause.LOST_VM, vm: str = ""

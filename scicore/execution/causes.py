@@ -34,6 +34,13 @@ _OUT_OF_MEMORY = re.compile(
     r"|fatal error: runtime: out of memory"  # Go
     r"|memory allocation of \d+ bytes failed"  # Rust
     r"|JavaScript heap out of memory"
+    r"|OutOfMemory(Error|Exception)\b"  # Julia, .NET
+    r"|NoMemoryError|failed to allocate memory"  # Ruby, and many a C program
+    r"|Allowed memory size of \d+ bytes exhausted"  # PHP
+    r"|GC overhead limit exceeded"
+    r"|\b([Nn]ot enough|[Ii]nsufficient) (memory|space for the Java)"
+    r"|Exceeded (job|step) memory limit"  # Slurm
+    r"|Unable to allocate [\d.]+ [KMGTP]i?B"  # numpy
 )
 _DISK_FULL = re.compile(
     r"No space left on device"
@@ -48,12 +55,18 @@ _NO_PROGRAM_ERRORS = frozenset({errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno
 
 
 def cause_of_exit(
-    exit_code: int, stderr_tail: str = "", peak_rss_bytes: int = 0, memory_limit_bytes: int = 0
+    exit_code: int,
+    stderr_tail: str = "",
+    peak_rss_bytes: int = 0,
+    memory_limit_bytes: int = 0,
+    *,
+    sized: bool = False,
 ) -> Cause:
     """Why a program that nobody told to end did; a negative exit code is a signal's number.
 
     The limit is what the program may use at most, if only its VM's memory; 0 = not known. Words
-    of stderr count only when the program failed: many print `MemoryError` and recover.
+    of stderr count only when the program failed: many print `MemoryError` and recover. Who is
+    `sized` and killed is taken to lack memory, wherever it was: a container's peak is not seen.
     """
     if exit_code == 0:
         return Cause.FINISHED
@@ -65,7 +78,7 @@ def cause_of_exit(
         return Cause.DISK_FULL
     if _OUT_OF_MEMORY.search(stderr_tail):
         return Cause.OUT_OF_MEMORY
-    if killed_by == signal.SIGKILL and (used is None or used >= FAR_FROM_LIMIT):
+    if killed_by == signal.SIGKILL and (sized or used is None or used >= FAR_FROM_LIMIT):
         return Cause.OUT_OF_MEMORY  # the kernel's last resort leaves no other trace
     if killed_by == signal.SIGXCPU:
         return Cause.TIMEOUT

@@ -7,6 +7,7 @@ so feeding it the same events again gives the same answers (see replay.py).
 from __future__ import annotations
 
 from scicore.execution.activations import Activations, Output
+from scicore.execution.allotment import Allotment
 from scicore.execution.attempts import Attempts
 from scicore.execution.dispatch import Dispatcher
 from scicore.execution.lanes import AHEAD_S
@@ -50,14 +51,17 @@ class Execution:
         limits: Limits | None = None,
         *,
         ahead: bool = False,
+        allotment: Allotment | None = None,
     ) -> None:
         """`limits`: others than the workflow's own, as for a run that is resumed. `ahead`: brief
-        work is granted before there is a slot for it."""
+        work is granted before there is a slot for it. `allotment`: attempts are sized."""
         self._dispatcher = Dispatcher(plan, dispatch, ahead=ahead)
-        self._activations = Activations(workflow, self._dispatcher)
+        self._activations = Activations(workflow, self._dispatcher, allotment)
         strict = dispatch is Dispatch.STRICT
         slack_s = 2 * AHEAD_S if ahead else 0.0
-        self._attempts = Attempts(workflow, self._activations, self._dispatcher, strict, slack_s)
+        self._attempts = Attempts(
+            workflow, self._activations, self._dispatcher, strict, slack_s, allotment
+        )
         self._flow = self._activations.flow
         if limits is None:
             limits = Limits(workflow.max_time_s, workflow.max_cost_usd)

@@ -180,6 +180,18 @@ class Dispatcher:
         elif self._shared is not None:
             self._shared.remove(work)
 
+    def resize(self, work: Work, cpus: int, memory_mb: int) -> None:
+        """What waits will get another size, unless the VM that it waits for has no room for it."""
+        lane, before = work.lane, (work.cpus, work.memory_mb)
+        work.cpus, work.memory_mb = cpus, memory_mb
+        if lane is not None and not lane.could_hold(work):
+            work.cpus, work.memory_mb = before
+        elif lane is not None:
+            self._touched.add(lane.index)
+        elif self._shared is not None:
+            self._shared.remove(work)
+            self._shared.push(work)
+
     # --- starting --------------------------------------------------------------------------------
 
     def starts(self, now: float, tick: bool = False) -> list[Started]:

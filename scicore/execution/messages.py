@@ -31,6 +31,16 @@ class FileFound(Struct, frozen=True, gc=False):
     sha256: str  # hexadecimal
 
 
+class Grant(Struct, frozen=True, gc=False):
+    """What a sized attempt asked for, and why it got something else."""
+
+    memory_mb: int  # its limit; 0 = none
+    asked_cpus: int
+    asked_memory_mb: int  # 0 = not said
+    because: str
+    input_bytes: int | None = None
+
+
 class AttemptEnded(Struct, frozen=True, tag=True, gc=False):
     """How one try of an activation went, as its slave saw it."""
 
@@ -158,6 +168,8 @@ class Start(Struct, frozen=True, tag=True, gc=False):
     workspace: str  # relative to the run's directory
     rows: tuple[Row, ...]  # input tuples
     cpus: int = 1  # slots that it takes
+    sized: bool = False  # it is held to what it gets, and told
+    memory_mb: int = 0  # that it gets; 0 = no limit
 
     @property
     def name(self) -> str:
@@ -242,6 +254,8 @@ class AttemptStarted(Struct, frozen=True, tag=True, gc=False):
     number: int
     vm: str
     redundant: bool = False  # beside another attempt, which takes unusually long
+    cpus: int = 1  # slots that it takes
+    grant: Grant | None = None  # None = it was not sized
 
 
 class VmChanged(Struct, frozen=True, tag=True, gc=False):

@@ -67,7 +67,8 @@ LOCAL = VmType("local", slots=1, memory_mb=0, speed=1.0, price_usd_per_hour=0.0)
 
 
 def parse_fleet(text: str, catalog: Mapping[str, VmType]) -> Fleet:
-    """Read `COUNTxTYPE,…`; `local` and `local:SLOTS` stand for slaves on this machine."""
+    """Read `COUNTxTYPE,…`; `local`, `local:SLOTS` and `local:SLOTS:MEMORYmb` stand for slaves on
+    this machine."""
     vms: list[Vm] = []
     seen: dict[str, int] = {}
     for part in text.split(","):
@@ -89,9 +90,14 @@ def _vm_type(name: str, text: str, catalog: Mapping[str, VmType]) -> VmType:
     if base == "local":
         if not colon:
             return LOCAL
-        if slots.isdecimal() and int(slots) >= 1:
-            return VmType("local", int(slots), 0, speed=1.0, price_usd_per_hour=0.0)
-        raise UsageError(f"fleet {text!r}: found local:{slots}, expected local:SLOTS, e.g. local:2")
+        count, _, memory = slots.partition(":")
+        memory_mb = memory.lower().removesuffix("mb") if memory else "0"
+        if count.isdecimal() and int(count) >= 1 and memory_mb.isdecimal():
+            return VmType("local", int(count), int(memory_mb), speed=1.0, price_usd_per_hour=0.0)
+        raise UsageError(
+            f"fleet {text!r}: found local:{slots}, expected local:SLOTS or local:SLOTS:MEMORYmb, "
+            "e.g. local:2 or local:2:4000mb"
+        )
     if name not in catalog:
         known = ", ".join(["local", *sorted(catalog)])
         raise UsageError(f"fleet {text!r}: VM type {name!r} is not known", f"known types: {known}")

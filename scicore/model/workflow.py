@@ -21,6 +21,7 @@ class Operator(StrEnum):
     MR_QUERY = "MR_QUERY"  # n → m: SQL over several relations
 
 
+ALLOCATED_TAGS = ("CPUS", "MEMORY_MB")  # what an attempt gets, where no field is called so
 QUERIES = frozenset({Operator.SR_QUERY, Operator.MR_QUERY})
 PYTHON = "python:"  # a command that begins so is a Python function, `python:module.function`
 
@@ -161,6 +162,7 @@ class Workflow:
     max_cost_usd: float = 0.0
     redundancy: bool = False  # a second attempt for what takes unusually long
     reliability: float = 0.0  # share of a VM's attempts that should end well; 0 = not said
+    sizing: str = ""  # who sizes its activations, with parameters; empty = they get what they ask
 
     @property
     def relations(self) -> tuple[Relation, ...]:

@@ -37,6 +37,7 @@ class Try(NamedTuple):
     cpu_s: float | None
     peak_rss_bytes: int | None
     slot: int | None
+    slots: int = 1  # that it took
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +127,11 @@ _TRIES = """
     SELECT activation.name, activity.tag, attempt.vm,
            date_part('epoch', attempt.started_at - run.started_at),
            date_part('epoch', coalesce(attempt.ended_at, run.ended_at, now()) - run.started_at),
-           attempt.cause, attempt.cpu_s, attempt.peak_rss_bytes, attempt.slot
+           attempt.cause, attempt.cpu_s, attempt.peak_rss_bytes, attempt.slot,
+           coalesce(allocation.cpus, 1)
     FROM run
     JOIN attempt USING (run_id)
+    LEFT JOIN allocation USING (run_id, activation_id, number)
     JOIN activation USING (run_id, activation_id)
     JOIN activity ON activity.activity_id = activation.activity_id
     WHERE run.run_id = :run

@@ -161,6 +161,7 @@ class Batch:
         self._tuples: list[str] = []
         self._used: dict[str, None] = {}  # lines, each once
         self._files = Sheet(tables.file)
+        self._allocations = Sheet(tables.allocation)
         self._runs = Sheet(tables.run)
         self._vms = Sheet(tables.vm)
         self._steering = Sheet(tables.steering)
@@ -234,6 +235,8 @@ class Batch:
         self._started[fact.activation, fact.number] = fact
         life = self._life(fact.activation)
         life.state, life.attempts = _RUNNING, fact.number
+        if fact.cpus != 1 or fact.grant is not None:
+            self._allocations.insert(_allocation(self._run_id, fact))
         if not fact.redundant:  # beside a double it stays where it is until one of them wins
             life.placed, life.vm = True, fact.vm
 
@@ -292,6 +295,7 @@ class Batch:
         before = [fact for key, fact in self._ended.items() if key not in self._started]
         if before:
             self._update_attempts(connection, before)
+        self._allocations.write(connection)
         for sheet in (self._vms, self._steering, self._runs):
             sheet.write(connection)
 
@@ -386,6 +390,23 @@ _BY_KEY = """
            set_config('enable_mergejoin', 'off', true),
            set_config('enable_seqscan', 'off', true)
 """
+
+
+def _allocation(run_id: int, fact: AttemptStarted) -> Row:
+    row: Row = {
+        "run_id": run_id,
+        "activation_id": fact.activation,
+        "number": fact.number,
+        "cpus": fact.cpus,
+    }
+    grant = fact.grant
+    if grant is not None:
+        row["memory_mb"] = grant.memory_mb or None
+        row["asked_cpus"] = grant.asked_cpus
+        row["asked_memory_mb"] = grant.asked_memory_mb or None
+        row["input_bytes"] = grant.input_bytes
+        row["because"] = grant.because
+    return row
 
 
 def _time(at: float) -> datetime:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 
 import msgspec
-from sqlalchemy import Connection, func, select, text
+from sqlalchemy import Connection, exists, func, select, text
 
 from scicore.execution.causes import RETRY
 from scicore.execution.messages import Condition, Known, RunResumed
-from scicore.model.activation import ActivationState, Path, RunState
+from scicore.model.activation import ActivationState, Cause, Path, RunState
 from scicore.model.workflow import Row
 from scicore.provenance import tables
 from scicore.provenance.store import StoredRun, relation_ids_of
@@ -79,13 +79,18 @@ def _tuples(
 
 
 def _failures(connection: Connection, run_id: int) -> dict[int, int]:
-    attempt = tables.attempt.c
+    """But for sized attempts that lacked memory: their retries get more."""
+    attempt, given = tables.attempt.c, tables.allocation.c
+    sized = exists().where(
+        attempt.cause == Cause.OUT_OF_MEMORY,
+        given.run_id == attempt.run_id,
+        given.activation_id == attempt.activation_id,
+        given.number == attempt.number,
+        given.memory_mb.is_not(None),
+    )
     counted = (
         select(attempt.activation_id, func.count())
-        .where(
-            attempt.run_id == run_id,
-            attempt.cause.in_(_COUNTING),
-        )
+        .where(attempt.run_id == run_id, attempt.cause.in_(_COUNTING), ~sized)
         .group_by(attempt.activation_id)
     )
     return {row[0]: row[1] for row in connection.execute(counted)}

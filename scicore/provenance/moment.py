@@ -132,8 +132,12 @@ def _vms(connection: Connection, run_id: int) -> tuple[VmMoment, ...]:
             SELECT vm.vm, vm.vm_type, vm.slots, vm.state, coalesce(busy.running, 0)
             FROM vm
             LEFT JOIN (
-                SELECT vm, count(*) AS running
-                FROM activation WHERE run_id = :run AND state = 'running' GROUP BY vm
+                SELECT vm, sum(coalesce(cpus, 1))::integer AS running
+                FROM activation
+                LEFT JOIN allocation ON allocation.run_id = :run
+                                    AND allocation.activation_id = activation.activation_id
+                                    AND allocation.number = activation.attempts
+                WHERE activation.run_id = :run AND state = 'running' GROUP BY vm
             ) AS busy USING (vm)
             WHERE vm.run_id = :run
             ORDER BY vm.vm_type, length(vm.vm), vm.vm

@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import hashlib
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import starmap
 from pathlib import Path
@@ -50,6 +50,7 @@ class StoredRun:
     state: RunState
     directory: str
     dispatch: Dispatch = Dispatch.ADAPTIVE
+    sizing: str = ""  # empty = off
 
 
 # --- workflow -----------------------------------------------------------------------------------
@@ -237,12 +238,15 @@ def prepare_run(
     plan: Plan,
     files: Sequence[FileRecorded] = (),
     dispatch: Dispatch = Dispatch.ADAPTIVE,
+    sizing: str = "",
+    programs: Mapping[str, str] | None = None,
 ) -> tuple[int, str]:
     """Everything that the master needs to know, so that a run id is all that it is given.
 
     Returns that id, and the directory of the run.
 
     `files` are those that the datasets name; their tuples are numbered 1, 2, … over all datasets.
+    `programs` are the digests of the activities' programs, by tag.
     """
     run_id = connection.execute(
         insert(tables.run)
@@ -256,6 +260,7 @@ def prepare_run(
             host=socket.gethostname(),
             version=scicore.__version__,
             dispatch=dispatch,
+            sizing=sizing,
         )
         .returning(tables.run.c.run_id)
     ).scalar_one()
@@ -266,6 +271,15 @@ def prepare_run(
     add_vms(connection, run_id, plan.fleet.vms)
     _save_inputs(connection, run_id, workflow_id, workflow)
     copy_rows(connection, tables.file, (file_row(run_id, file) for file in files))
+    activity_ids = activity_ids_of(connection, workflow_id) if programs else {}
+    copy_rows(
+        connection,
+        tables.program,
+        (
+            {"run_id": run_id, "activity_id": activity_ids[tag], "digest": digest}
+            for tag, digest in (programs or {}).items()
+        ),
+    )
     return int(run_id), str(directory)
 
 
@@ -351,6 +365,7 @@ def load_run(connection: Connection, run_id: int, *, whole: bool = True) -> Stor
         state=RunState(run["state"]),
         directory=run["directory"],
         dispatch=Dispatch(run["dispatch"]),
+        sizing=run["sizing"],
     )
 
 

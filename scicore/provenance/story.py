@@ -40,6 +40,11 @@ class AttemptStory:
     stderr_tail: str | None
     cpu_s: float | None
     peak_rss_bytes: int | None
+    cpus: int = 1  # slots that it took
+    memory_mb: int | None = None  # its limit; None = none
+    asked_cpus: int | None = None  # None = it was not sized
+    asked_memory_mb: int | None = None
+    sized_because: str | None = None
 
     @property
     def took_s(self) -> float | None:
@@ -271,8 +276,10 @@ def _attempts(connection: Connection, run_id: int, number: int) -> Iterable[Atte
             """
             SELECT number, attempt.vm, coalesce(vm.host, '') AS host, slot, redundant, started_at,
                    ended_at, cause, exit_code, command, workspace, stderr_tail, cpu_s,
-                   peak_rss_bytes
+                   peak_rss_bytes, coalesce(cpus, 1), memory_mb, asked_cpus, asked_memory_mb,
+                   because
             FROM attempt
+            LEFT JOIN allocation USING (run_id, activation_id, number)
             LEFT JOIN vm ON vm.run_id = attempt.run_id AND vm.vm = attempt.vm
             WHERE attempt.run_id = :run AND activation_id = :id
             ORDER BY number

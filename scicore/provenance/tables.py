@@ -202,6 +202,15 @@ run = Table(
     _text("reason", default=""),
     Column("launches", Integer, nullable=False, server_default="0"),
     Column("batches", BigInteger, nullable=False, server_default="0"),
+    _text("sizing", default=""),
+)
+
+program = Table(
+    "program",
+    metadata,
+    _part_of_key("run_id", ForeignKey("run.run_id")),
+    _part_of_key("activity_id", ForeignKey("activity.activity_id")),
+    _text("digest"),
 )
 
 experience = Table(
@@ -279,6 +288,23 @@ attempt = Table(
     _time("granted_at", null=True),
     _figure("stage_s", null=True),
     _number("slot", null=True),
+    ForeignKeyConstraint(
+        ["run_id", "activation_id"], ["activation.run_id", "activation.activation_id"]
+    ),
+)
+
+allocation = Table(
+    "allocation",
+    metadata,
+    _part_of_key("run_id"),
+    _part_of_key("activation_id"),
+    _part_of_key("number"),
+    _number("cpus"),
+    _number("memory_mb", null=True),
+    _number("asked_cpus", null=True),
+    _number("asked_memory_mb", null=True),
+    Column("input_bytes", BigInteger),
+    _text("because", null=True),
     ForeignKeyConstraint(
         ["run_id", "activation_id"], ["activation.run_id", "activation.activation_id"]
     ),

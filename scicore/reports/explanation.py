@@ -83,6 +83,8 @@ def _time(story: Story) -> Iterator[str]:
         yield f"it was ready at {ready_s:.2f} s{feeds}"
     for attempt in story.attempts:
         yield _attempt(story, attempt, begin)
+        if attempt.asked_cpus is not None:
+            yield _size(attempt)
     if story.attempts:
         first = story.attempts[0]
         waited_s = _since(begin, first.started_at) - ready_s
@@ -112,6 +114,21 @@ def _attempt(story: Story, attempt: AttemptStory, begin: datetime) -> str:
         return f"{told} and finished"
     words = _CAUSES.get(attempt.cause or "", f"its end: {attempt.cause}")
     return f"{told} and did not finish: {words.format(code=attempt.exit_code)}"
+
+
+def _size(attempt: AttemptStory) -> str:
+    """What it got, what it asked for, what it used, and why it got that."""
+    asked_mb = "no limit" if attempt.asked_memory_mb is None else f"{attempt.asked_memory_mb} MB"
+    given_mb = "no limit" if attempt.memory_mb is None else f"{attempt.memory_mb} MB"
+    told = f"it got {_cpus(attempt.cpus)} and {given_mb} of memory"
+    told += f" (declared: {_cpus(attempt.asked_cpus or 1)}, {asked_mb}"
+    if attempt.peak_rss_bytes:
+        told += f"; used at its peak: {attempt.peak_rss_bytes / 2**20:.1f} MB"
+    return f"{told}), because: {attempt.sized_because}"
+
+
+def _cpus(count: int) -> str:
+    return f"{count} CPU{'s' if count > 1 else ''}"
 
 
 def _now(story: Story) -> Iterator[str]:

@@ -42,7 +42,7 @@ _ACTIVITY = Shape(
 )
 _EXECUTION = Shape(
     ("tag",),
-    ("expdir", "max_failure", "redundancy", "reliability"),
+    ("expdir", "max_failure", "redundancy", "reliability", "sizing"),  # the last: an extension
     idle={
         "exectag": ((), "a run is named by workflow_exectag of <constraint>"),
         "execmodel": (

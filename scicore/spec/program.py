@@ -9,11 +9,12 @@ from pathlib import Path
 
 from scicore.algebra import command_check
 from scicore.algebra.template import substitute, tags
-from scicore.model.workflow import QUERIES, Activity, FieldType, Operator, Relation
+from scicore.model.workflow import ALLOCATED_TAGS, QUERIES, Activity, FieldType, Operator, Relation
 from scicore.spec.reader import Element, Findings, did_you_mean
 from scicore.spec.shape import count, quantity
 
 DIRECTORY_TAGS = ("WFDIR", "EXPDIR", "RUNDIR")
+GIVEN_TAGS = (*DIRECTORY_TAGS, *ALLOCATED_TAGS)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _UNITS = {"memory": "megabytes", "runtime": "seconds"}
 
@@ -94,7 +95,7 @@ def _check_need(
     text = element.get(attribute)
     field = need_field(text)
     if field:
-        _check_tags(element, attribute, source, findings)
+        _check_tags(element, attribute, source, findings, DIRECTORY_TAGS)
         known = {each.name.casefold(): each for each in source.fields} if source else {}
         if field.casefold() in known and known[field.casefold()].type is not FieldType.FLOAT:
             found = f"{attribute} from the {known[field.casefold()].type} field {field}"
@@ -145,14 +146,20 @@ def _environment(
 
 
 def _check_tags(
-    element: Element, attribute: str, source: Relation | None, findings: Findings
+    element: Element,
+    attribute: str,
+    source: Relation | None,
+    findings: Findings,
+    given: Sequence[str] = GIVEN_TAGS,
 ) -> None:
     text = element.get(attribute)
     used = tags(text)
     if "%=" in substitute(text, dict.fromkeys(used, " ")):
         told = f"{attribute} has a %= that is no tag like %=NAME%: it is left as it is"
         findings.warn(element.line_of(attribute), told)
-    known = (*source.field_names, *DIRECTORY_TAGS) if source is not None else used
+    if source is not None and not source.fields:
+        given = DIRECTORY_TAGS  # a process that serves many is started for none of them
+    known = (*source.field_names, *given) if source is not None else used
     for tag in _unknown(used, known):
         expected = f"one of {', '.join(f'%={name}%' for name in known)}{did_you_mean(tag, known)}"
         findings.at(element, attribute, f"the tag %={tag}% in {attribute}", expected)
@@ -192,7 +199,7 @@ def check_templates(
 def _check_template_files(
     directory: Path, activity: Activity, element: Element, findings: Findings
 ) -> None:
-    known = (*activity.input.field_names, *DIRECTORY_TAGS)
+    known = (*activity.input.field_names, *GIVEN_TAGS)
     for file in sorted(path for path in directory.rglob("*") if path.is_file()):
         try:
             text = file.read_bytes().decode("utf-8")

@@ -101,6 +101,7 @@ def _load(path: Path, findings: Findings) -> Loaded:
         redundancy=care.redundancy,
         reliability=care.reliability,
         algorithm=algorithm,
+        sizing=execution.get("sizing"),
         execution_tag=execution_tag or execution.get("tag"),
         description=conceptual.get("description"),
         machine_types=machine_types,

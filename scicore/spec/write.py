@@ -157,6 +157,7 @@ def _write_execution(root: etree._Element, workflow: Workflow, directory: Path) 
         "max_failure": str(workflow.max_attempts),
         "redundancy": "true" if workflow.redundancy else "",
         "reliability": _number(workflow.reliability),
+        "sizing": workflow.sizing,
     }
     execution = _element(root, "executionWorkflow", attributes)
     for dataset in workflow.datasets:

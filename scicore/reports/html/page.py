@@ -141,6 +141,7 @@ def _actual(account: Account) -> list[gantt.Named]:
                 each.activity,
                 max(0.0, each.start_s),
                 max(0.0, each.start_s, each.finish_s),
+                each.slots,
                 finished=each.cause in (None, "finished"),
             ),
             each.activation,

@@ -47,6 +47,12 @@ KILL, SEGV, TERM, ABRT = -signal.SIGKILL, -signal.SIGSEGV, -signal.SIGTERM, -sig
         (2, "virtual memory exhausted", 0, 0, Cause.OUT_OF_MEMORY),
         (101, "memory allocation of 900 bytes failed", 0, 0, Cause.OUT_OF_MEMORY),
         (134, "FATAL ERROR: JavaScript heap out of memory", 0, 0, Cause.OUT_OF_MEMORY),
+        (1, "ERROR: OutOfMemoryError()", 0, 0, Cause.OUT_OF_MEMORY),
+        (134, "Unhandled exception. System.OutOfMemoryException", 0, 0, Cause.OUT_OF_MEMORY),
+        (1, "failed to allocate memory (NoMemoryError)", 0, 0, Cause.OUT_OF_MEMORY),
+        (255, "Allowed memory size of 134217728 bytes exhausted", 0, 0, Cause.OUT_OF_MEMORY),
+        (1, "slurmstepd: error: Exceeded job memory limit", 0, 0, Cause.OUT_OF_MEMORY),
+        (1, "Unable to allocate 7.3 TiB for an array", 0, 0, Cause.OUT_OF_MEMORY),
         # disk full
         (1, "cp: error writing 'x': No space left on device", 0, 0, Cause.DISK_FULL),
         (1, "OSError: [Errno 122] Disk quota exceeded", 0, 0, Cause.DISK_FULL),
@@ -81,6 +87,13 @@ def test_an_error_of_the_system_tells_its_cause(
     number: int | None, starting: bool, cause: Cause
 ) -> None:
     assert cause_of_error(number, starting=starting) is cause
+
+
+@pytest.mark.parametrize("exit_code", [KILL, 137])
+def test_who_is_held_to_a_size_and_killed_lacked_memory_wherever_it_was(exit_code: int) -> None:
+    """A container's or another host's processes are not seen: their peak is next to nothing."""
+    assert cause_of_exit(exit_code, "", GB // 100, GB, sized=True) is Cause.OUT_OF_MEMORY
+    assert cause_of_exit(TERM, "", GB // 100, GB, sized=True) is Cause.SIGNAL
 
 
 def test_there_is_a_rule_for_every_end_that_is_no_success() -> None:

@@ -27,18 +27,23 @@ def told(defects: tuple[Defect, ...]) -> list[tuple[int, str, str]]:
     return [(defect.line, defect.found, defect.expected) for defect in defects]
 
 
-@pytest.mark.parametrize("tag", ["ID", "x", "WFDIR", "ExpDir", "RUNDIR"])
-def test_a_command_may_use_the_inputs_fields_and_the_directories(tag: str, load: Load) -> None:
+@pytest.mark.parametrize("tag", ["ID", "x", "WFDIR", "ExpDir", "CPUS", "memory_mb"])
+def test_a_command_may_use_fields_directories_and_what_it_gets(tag: str, load: Load) -> None:
     loaded = load(("%=X%", f"%={tag}%"))
     assert loaded.workflow.activities[0].command == f"bin/square %=ID% %={tag}%"
     assert loaded.warnings == ()
 
 
 def test_a_tag_that_nobody_fills_in_is_told_with_those_that_are(broken: Broken) -> None:
-    known = "%=ID%, %=X%, %=WFDIR%, %=EXPDIR%, %=RUNDIR%"
+    known = "%=ID%, %=X%, %=WFDIR%, %=EXPDIR%, %=RUNDIR%, %=CPUS%, %=MEMORY_MB%"
     assert told(broken(("%=X%", "%=IDS%"))) == [
         (4, "the tag %=IDS% in activation", f"one of {known}; did you mean ID?")
     ]
+
+
+def test_what_it_gets_cannot_be_what_it_asks_for(broken: Broken) -> None:
+    ((line, found, _),) = told(broken(activity('memory="%=MEMORY_MB%"')))
+    assert (line, found) == (4, "the tag %=MEMORY_MB% in memory")
 
 
 def test_an_output_field_is_no_tag(broken: Broken) -> None:
