@@ -92,6 +92,7 @@ class Run:
     lease_s: float = LEASE_S
     keep_s: float = KEEP_S
     vms: tuple[str, ...] = ()  # of ranks 1, 2, …; none given: the fleet's, in its order
+    porter: tuple[str, ...] = ()  # the command that carries files on each VM
 
 
 @dataclass(slots=True)
@@ -206,6 +207,7 @@ class Master:
                 slots=self._slots[slave.vm],
                 launch=self._run.launch,
                 keep_s=self._run.keep_s,
+                porter=self._run.porter,
             ),
         )
 

@@ -25,6 +25,7 @@ class Seating:
     vms: tuple[Vm, ...]  # of ranks 1, 2, …
     hostfile: str = ""  # absolute; where their hosts came from
     absent: tuple[Vm, ...] = ()  # were there in an earlier job, beyond the plan
+    storage: str = ""  # where the run's files are kept; empty = in its directory
 
     @property
     def everyone(self) -> tuple[Vm, ...]:

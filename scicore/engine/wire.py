@@ -36,6 +36,7 @@ class Welcome(Struct, frozen=True, tag=True):
     slots: int = 1
     launch: int = 1  # how many jobs the run has had, this one included: an older slave is a ghost
     keep_s: float = 300.0  # how long programs go on when the slave is gone
+    porter: tuple[str, ...] = ()  # the command that carries files; none: they are where they are
 
 
 class Joined(Struct, frozen=True, tag=True):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from scicore.model.activation import ActivationState, Cause, Path, RunState
+from scicore.model.transfer import Transfer
 from scicore.model.workflow import Row
 
 
@@ -47,6 +48,7 @@ class AttemptEnded(Struct, frozen=True, tag=True, gc=False):
     rows: tuple[Row, ...] = ()  # output tuples, in the order of the output relation's fields
     files: tuple[FileFound, ...] = ()
     slot: int = 0  # the first of the slots that it had, from 1
+    transfers: tuple[Transfer, ...] = ()  # of its files, where the run has a storage
 
 
 # --- events: what happens to a run -------------------------------------------------------------
