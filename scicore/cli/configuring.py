@@ -103,9 +103,16 @@ class _Reached:
 
 
 def make_ready(
-    name: str, database_url: str | None, software: Software | None, workflow: Path | None
+    name: str,
+    database_url: str | None,
+    software: Software | None,
+    workflow: Path | None,
+    fetched: frozenset[Path] = frozenset(),
 ) -> tuple[Path, tuple[Target, ...]]:
-    """Configure all hosts of the cluster that run; the hostfile, and the hosts."""
+    """Configure all hosts of the cluster that run; the hostfile, and the hosts.
+
+    `fetched`: files of the workflow that hosts will get from elsewhere.
+    """
     from provisioning.access import write_files
     from provisioning.bootstrap import Wanted
     from provisioning.bootstrap import configure as configure_hosts
@@ -113,7 +120,7 @@ def make_ready(
 
     reached = _reach(name, database_url)
     directory, keys = reached.places
-    wanted = Wanted(directory, software, sys.prefix, workflow, keys)
+    wanted = Wanted(directory, software, sys.prefix, workflow, keys, fetched)
     configure_hosts(reached.targets, wanted, say)
     return write_files(cluster_directory(name), reached.targets, reached.types), reached.targets
 

@@ -44,8 +44,10 @@ Include {config}
 
 
 class Hosts:
-    def __init__(self, file: Path, catalog: Mapping[str, VmType]) -> None:
+    def __init__(self, file: Path, catalog: Mapping[str, VmType], storage: str = "") -> None:
+        """`storage`: where files are handed over; empty = in a directory that all share."""
         self.file = file.absolute()
+        self.storage = storage
         self._catalog = catalog
         self._digest = ""  # of the hostfile, as the last job was started with it
         self._seats: tuple[Seat, ...] = ()  # of the last job
@@ -122,7 +124,10 @@ class Hosts:
         self._seats = seats
         self._ever.update({seat.vm.id: seat for seat in seats})
         seated = Seating(
-            tuple(seat.vm for seat in seats), str(self.file), _absent(before, fleet, seats)
+            tuple(seat.vm for seat in seats),
+            str(self.file),
+            _absent(before, fleet, seats),
+            self.storage,
         )
         addresses = [seat.address for seat in seats]
         file, ranks = seating.save(directory, seated, addresses)
@@ -203,10 +208,11 @@ class Hosts:
 
 def hosts_of_run(directory: str, file: Path | None, catalog: Mapping[str, VmType]) -> Hosts | None:
     """For a run that is taken up again: as it was started, unless another hostfile is given."""
-    if file is not None:
-        return Hosts(file, catalog)
     before = seating.last(directory)
-    return Hosts(Path(before.hostfile), catalog) if before and before.hostfile else None
+    storage = before.storage if before else ""
+    if file is not None:
+        return Hosts(file, catalog, storage)
+    return Hosts(Path(before.hostfile), catalog, storage) if before and before.hostfile else None
 
 
 def _absent(before: Seating | None, fleet: Fleet, seats: Sequence[Seat]) -> tuple[Vm, ...]:

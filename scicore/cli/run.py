@@ -34,6 +34,7 @@ class _Wish:
     algorithm: str | None
     seed: int
     dispatch: str = "adaptive"
+    storage: str = ""
     hosts: Hosts | None = None
 
 
@@ -69,6 +70,12 @@ class Timing:
 @click.option("--provider", default="ec2", show_default=True, help="With --cloud: where.")
 @click.option("--budget", type=float, metavar="USD", help="With --cloud: refuse if more.")
 @click.option("--yes", is_flag=True, help="With --cloud: do not ask before renting.")
+@click.option(
+    "--storage",
+    default="",
+    metavar="URL",
+    help="Hosts share no directory: files are handed over in s3://BUCKET/PREFIX.",
+)
 @click.option("--plan", "plan_id", type=int, metavar="ID", help="Follow this stored plan.")
 @click.option(
     "--algorithm",
@@ -100,6 +107,7 @@ def command(
     provider: str,
     budget: float | None,
     yes: bool,
+    storage: str,
     plan_id: int | None,
     algorithm: str | None,
     seed: int,
@@ -132,7 +140,8 @@ def command(
     clock.lap("specification")
     database = connect(database_url)
     clock.lap("database")
-    wish = _Wish(fleet, plan_id, algorithm, seed, dispatch)
+    wish = _Wish(fleet, plan_id, algorithm, seed, dispatch, storage)
+    _require_storage(storage, across=cloud or cluster is not None or hostfile is not None)
     if cloud:
         if hostfile is not None or cluster is not None or prepare:
             raise UsageError(
@@ -141,11 +150,9 @@ def command(
         rent = Rent(provider, budget, yes)
         return _in_cloud(database, specification, wish, rent, database_url, as_json)
     if cluster is not None:
-        hostfile = _bring_to(cluster, hostfile, specification, database_url)
+        hostfile = _bring_to(cluster, hostfile, specification, wish, database_url)
         clock.lap("cluster")
-    wish = replace(wish, hosts=_hosts(hostfile, specification))
-    with database.engine.begin() as connection:
-        job = _prepare(connection, specification, wish)
+    job = _make_job(database, specification, wish, hostfile)
     clock.lap("plan and inputs")
     if prepare:
         _print_prepared(job.run_id, job.command(database, quiet=False), as_json)
@@ -178,11 +185,9 @@ def _in_cloud(
         plan_id = wish.plan_id or store_plan(connection, specification, plan)[1]
 
     def go(cluster: str) -> RunSummary:
-        hostfile = _bring_to(cluster, None, specification, database_url)
-        hosts = _hosts(hostfile, specification)
-        planned = _Wish(None, plan_id, None, wish.seed, wish.dispatch, hosts)
-        with database.engine.begin() as connection:
-            job = _prepare(connection, specification, planned)
+        hostfile = _bring_to(cluster, None, specification, wish, database_url)
+        planned = replace(wish, fleet=None, plan_id=plan_id, algorithm=None)
+        job = _make_job(database, specification, planned, hostfile)
         with _lease(cluster, database_url):
             return see_through(database, job, to_stderr=True)
 
@@ -206,13 +211,42 @@ def _refuse_trace(spec: Path) -> None:
         )
 
 
-def _hosts(file: Path | None, specification: Specification) -> Hosts | None:
+def _require_storage(storage: str, *, across: bool) -> None:
+    """It is there, and of use: before anything is launched or stored."""
+    if not storage:
+        return
+    from scicore.cli.storing import require_storage
+    from scicore.errors import UsageError
+
+    if not across:
+        raise UsageError(
+            "--storage is for hosts that share no directory: on this machine files are at hand",
+            "leave it out, or name hosts with --hostfile, --cluster or --cloud",
+        )
+    require_storage(storage)
+
+
+def _make_job(
+    database: Database, specification: Specification, wish: _Wish, hostfile: Path | None
+) -> Job:
+    """The run is stored, and its inputs are where its hosts will find them."""
+    wish = replace(wish, hosts=_hosts(hostfile, specification, wish.storage))
+    with database.engine.begin() as connection:
+        job = _prepare(connection, specification, wish)
+    if wish.storage:
+        from scicore.cli.storing import store_inputs
+
+        store_inputs(database, job.run_id, wish.storage)
+    return job
+
+
+def _hosts(file: Path | None, specification: Specification, storage: str) -> Hosts | None:
     if file is None:
         return None
     from scicore.cli.hosts import Hosts
     from scicore.cli.preparation import catalog_of
 
-    return Hosts(file, catalog_of(None, specification.workflow))
+    return Hosts(file, catalog_of(None, specification.workflow), storage)
 
 
 def _lease(cluster: str | None, database_url: str | None) -> AbstractContextManager[None]:
@@ -224,16 +258,22 @@ def _lease(cluster: str | None, database_url: str | None) -> AbstractContextMana
 
 
 def _bring_to(
-    cluster: str, hostfile: Path | None, specification: Specification, database_url: str | None
+    cluster: str,
+    hostfile: Path | None,
+    specification: Specification,
+    wish: _Wish,
+    database_url: str | None,
 ) -> Path:
     """The workflow's directory goes to every host of the cluster; returns its hostfile."""
     from scicore.cli.configuring import make_ready
+    from scicore.cli.preparation import input_paths
     from scicore.errors import UsageError
 
     if hostfile is not None:
         raise UsageError("--cluster brings its own hostfile: leave --hostfile out")
     directory = Path(specification.workflow.directory).absolute()
-    made, _ = make_ready(cluster, database_url, None, directory)
+    fetched = input_paths(specification.workflow) if wish.storage else frozenset()
+    made, _ = make_ready(cluster, database_url, None, directory, fetched)
     return made
 
 
