@@ -61,6 +61,20 @@ def spent_usd(record: ClusterRecord, now: datetime) -> float:
     )
 
 
+def with_another_usd(
+    record: ClusterRecord, lost: str, vm_type: VmType, now: datetime, left_s: float
+) -> float:
+    """What the cluster will have cost if a lost VM is replaced and the run takes so much longer."""
+    per_s = sum(
+        intent.vm_type.price_usd_per_hour / 3600
+        for intent in record.intents
+        for each in intent.instances
+        if each.ended_at is None and each.vm != lost
+    )
+    new_usd = vm_type.cost_usd(boot_s(vm_type) + left_s)
+    return spent_usd(record, now) + per_s * left_s + new_usd
+
+
 def types_of(records: Iterable[ClusterRecord]) -> dict[str, VmType]:
     """The type of each instance, with the price that was agreed to when it was launched."""
     return {

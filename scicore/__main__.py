@@ -127,6 +127,7 @@ def _master(arguments: list[str]) -> int:
             keep_s=config.seconds(config.KEEP, KEEP_S),
             vms=vms,
             porter=_porter(seated.storage, run_id),
+            notices=seated.notices,
         )
         recorder = DatabaseRecorder(engine, run, hold)
         log = _event_log(os.environ.get(EVENT_LOG))

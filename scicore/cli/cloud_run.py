@@ -28,6 +28,8 @@ class Rent:
     provider: str = "ec2"
     budget_usd: float | None = None
     yes: bool = False
+    spot: bool = False
+    instance_profile: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +60,8 @@ def in_cloud(
     go: Callable[[str], RunSummary],
 ) -> tuple[RunSummary, Bill]:
     """Up, configure, run, fetch, down: `go` runs on the cluster of the given name."""
-    from provisioning.bootstrap import Software
-    from scicore import __version__
     from scicore.cli.cluster import down, up
-    from scicore.cli.configuring import SOFTWARE, make_ready
+    from scicore.cli.configuring import make_ready, software_of
     from scicore.cli.fetch import command as fetch
     from scicore.cli.rental import ledger_of, now
     from scicore.provenance.store import load_plan
@@ -72,16 +72,19 @@ def in_cloud(
     terms = ["--reachable-from", "auto" if rent.provider == "ec2" else "none"]
     terms += ["--budget", str(rent.budget_usd)] if rent.budget_usd is not None else []
     terms += ["--yes"] if rent.yes else []
+    terms += ["--spot"] if rent.spot else []
+    terms += ["--instance-profile", rent.instance_profile] if rent.instance_profile else []
     with redirect_stdout(sys.stderr):  # stdout is the run's
         try:
             _call(up, "--plan", str(plan_id), "--name", name, *where, *terms, *kept)
-            make_ready(name, database_url, Software(SOFTWARE, version=__version__), None)
+            make_ready(name, database_url, software_of(name), None)
             summary = go(name)
             _call(fetch, str(summary.run_id), *kept)
             record = ledger_of(database_url).open(name)
         finally:
-            say(f"ending cluster {name}")
-            _call(down, name, *where, *kept)
+            if ledger_of(database_url).open(name) is not None:
+                say(f"ending cluster {name}")
+                _call(down, name, *where, *kept)
     with database.engine.connect() as connection:
         _, plan = load_plan(connection, plan_id)
     assert record is not None

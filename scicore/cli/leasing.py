@@ -30,13 +30,13 @@ def cluster_of(hostfile: Path) -> str | None:
 @contextmanager
 def kept_alive(name: str | None, database_url: str | None) -> Iterator[None]:
     """Renewed at once, and every few minutes until the end; a failure is told, once."""
-    from scicore.cli.rental import ledger_of, provider_of
+    from scicore.cli.rental import ledger_of, provider_of_cluster
 
     record = ledger_of(database_url).open(name) if name is not None else None
     if name is None or record is None:
         yield
         return
-    provider, owner, cluster = provider_of(record.provider), record.owner, name
+    provider, owner, cluster = provider_of_cluster(record), record.owner, name
     over = threading.Event()
 
     def keep() -> None:

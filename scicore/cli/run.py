@@ -35,6 +35,8 @@ class _Wish:
     seed: int
     dispatch: str = "adaptive"
     storage: str = ""
+    replacements: int = 0
+    budget_usd: float | None = None
     hosts: Hosts | None = None
 
 
@@ -68,8 +70,23 @@ class Timing:
 @click.option("--cluster", metavar="NAME", help="Run on the VMs that `cluster up` has launched.")
 @click.option("--cloud", is_flag=True, help="Rent the plan's VMs for this run, and end them.")
 @click.option("--provider", default="ec2", show_default=True, help="With --cloud: where.")
-@click.option("--budget", type=float, metavar="USD", help="With --cloud: refuse if more.")
+@click.option(
+    "--budget",
+    type=float,
+    metavar="USD",
+    help="With --cloud: refuse if more; with --replace: replace nothing beyond it.",
+)
+@click.option("--spot", is_flag=True, help="With --cloud: cheaper VMs that may be taken away.")
+@click.option("--instance-profile", metavar="NAME", help="With --cloud: what VMs may do in AWS.")
 @click.option("--yes", is_flag=True, help="With --cloud: do not ask before renting.")
+@click.option(
+    "--replace",
+    "replacements",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="With --cluster or --cloud: launch others for up to N VMs that are lost.",
+)
 @click.option(
     "--storage",
     default="",
@@ -106,7 +123,10 @@ def command(
     cloud: bool,
     provider: str,
     budget: float | None,
+    spot: bool,
+    instance_profile: str | None,
     yes: bool,
+    replacements: int,
     storage: str,
     plan_id: int | None,
     algorithm: str | None,
@@ -140,14 +160,14 @@ def command(
     clock.lap("specification")
     database = connect(database_url)
     clock.lap("database")
-    wish = _Wish(fleet, plan_id, algorithm, seed, dispatch, storage)
+    wish = _Wish(fleet, plan_id, algorithm, seed, dispatch, storage, replacements, budget)
     _require_storage(storage, across=cloud or cluster is not None or hostfile is not None)
     if cloud:
         if hostfile is not None or cluster is not None or prepare:
             raise UsageError(
                 "--cloud rents its own hosts: leave --hostfile, --cluster, --prepare out"
             )
-        rent = Rent(provider, budget, yes)
+        rent = Rent(provider, budget, yes, spot, instance_profile)
         return _in_cloud(database, specification, wish, rent, database_url, as_json)
     if cluster is not None:
         hostfile = _bring_to(cluster, hostfile, specification, wish, database_url)
@@ -159,6 +179,8 @@ def command(
         if database_url:
             say("(with SCICUMULUS_DATABASE_URL set to the same database)")
         return 0
+    if cluster is not None:
+        job = _with_replacement(job, database, specification, wish, cluster, database_url)
     with _lease(cluster, database_url):
         summary = see_through(database, job, to_stderr=as_json)
     clock.lap("mpirun, the run included")
@@ -188,6 +210,7 @@ def _in_cloud(
         hostfile = _bring_to(cluster, None, specification, wish, database_url)
         planned = replace(wish, fleet=None, plan_id=plan_id, algorithm=None)
         job = _make_job(database, specification, planned, hostfile)
+        job = _with_replacement(job, database, specification, wish, cluster, database_url)
         with _lease(cluster, database_url):
             return see_through(database, job, to_stderr=True)
 
@@ -238,6 +261,34 @@ def _make_job(
 
         store_inputs(database, job.run_id, wish.storage)
     return job
+
+
+def _with_replacement(
+    job: Job,
+    database: Database,
+    specification: Specification,
+    wish: _Wish,
+    cluster: str,
+    database_url: str | None,
+) -> Job:
+    if not wish.replacements:
+        return job
+    from scicore.cli.preparation import input_paths
+    from scicore.cli.replacing import Replacement, Terms
+
+    workflow = specification.workflow
+    limits = [
+        limit for limit in (wish.budget_usd, workflow.max_cost_usd or None) if limit is not None
+    ]
+    terms = Terms(
+        cluster,
+        wish.replacements,
+        Path(workflow.directory).absolute(),
+        input_paths(workflow) if wish.storage else frozenset(),
+        min(limits, default=None),
+        workflow.max_vm_amount or 0,
+    )
+    return replace(job, replacement=Replacement(terms, database, database_url, job.run_id))
 
 
 def _hosts(file: Path | None, specification: Specification, storage: str) -> Hosts | None:

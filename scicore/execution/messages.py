@@ -123,6 +123,14 @@ class VmLost(Struct, frozen=True, tag=True, gc=False):
     vm: str
 
 
+class VmNoticed(Struct, frozen=True, tag=True, gc=False):
+    """The provider is about to take the VM back."""
+
+    at: float
+    vm: str
+    told: str  # what will happen, and when
+
+
 class StopRequested(Struct, frozen=True, tag=True, gc=False):
     """The user wants the run to end now."""
 
@@ -146,7 +154,17 @@ class Tick(Struct, frozen=True, tag=True, gc=False):
     at: float
 
 
-Event = RunStarted | RunResumed | VmJoined | WorkRequested | VmLost | StopRequested | Steered | Tick
+Event = (
+    RunStarted
+    | RunResumed
+    | VmJoined
+    | WorkRequested
+    | VmLost
+    | VmNoticed
+    | StopRequested
+    | Steered
+    | Tick
+)
 
 
 # --- instructions: what a slave is told ----------------------------------------------------------

@@ -11,8 +11,9 @@ from typing import Any
 import boto3
 
 from provisioning.catalog import CATALOG
+from provisioning.desk import Desk, Patience
 from provisioning.ec2 import Ec2, Ec2Settings
-from provisioning.ending import Ending, Patience
+from provisioning.ending import Ending
 from provisioning.launching import Launching, Order
 from provisioning.ledger import Ledger, MemoryLedger
 from provisioning.provider import Cluster, Machine
@@ -69,14 +70,16 @@ class Account:
             self.ahead += timedelta(seconds=seconds)
 
     @property
+    def desk(self) -> Desk:
+        return Desk(self.provider, self.ledger, self.now, self.sleep, self.said.append, PATIENCE)
+
+    @property
     def launching(self) -> Launching:
-        world = self.provider, self.ledger, self.now, self.sleep, self.said.append
-        return Launching(*world, PATIENCE)
+        return Launching(self.desk)
 
     @property
     def ending(self) -> Ending:
-        world = self.provider, self.ledger, self.now, self.sleep, self.said.append
-        return Ending(*world, PATIENCE)
+        return Ending(self.desk)
 
     def order(self, name: str = "m", fleet: str = FLEET, **more: Any) -> Order:
         wanted = parse_fleet(fleet, CATALOG)
