@@ -110,12 +110,11 @@ class Ending:
     def end_vm(self, name: str, owner: str, vm: str) -> None:
         """One VM of a cluster that goes on. The caller holds the cluster."""
         machines = [each for each in self._own(name, owner) if each.vm == vm]
-        record = self._desk.ledger.open(name)
-        unseen = {each for each in self._unseen(record, machines) if each in _ids_of(record, vm)}
-        alive = [*(each.id for each in machines if each.state not in GONE), *sorted(unseen)]
-        if alive:
-            self._desk.provider.terminate(alive)
-            self._desk.ledger.instances_ended(name, alive, self._desk.now())
+        known = _ids_of(self._desk.ledger.open(name), vm)
+        gone = {each.id for each in machines if each.state in GONE}
+        ids = sorted({*known, *(each.id for each in machines)})
+        self._desk.provider.terminate([each for each in ids if each not in gone])
+        self._desk.ledger.instances_ended(name, ids, self._desk.now())  # it costs nothing any more
 
     # --- sweeping -------------------------------------------------------------------------------
 

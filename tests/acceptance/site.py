@@ -20,6 +20,12 @@ from tests.acceptance.console import Console, Said
 
 SHARED = [Path(__file__).parents[2], Path(sys.prefix), Path(sys.base_prefix)]
 PATIENCE_S = 120.0
+# Tells, in its host's own copy of the workflow's directory, that it has begun, and waits until the
+# test opens the gate there, for a minute or two at most.
+GATE = (
+    'here=$(dirname "$0")\ntouch "$here/begun"\nn=0\n'
+    'while [ ! -e "$here/open" ] && [ $n -lt 600 ]; do sleep 0.2; n=$((n+1)); done\n'
+)
 
 
 def until(condition: Any, what: str) -> None:
@@ -58,13 +64,14 @@ class Site:
 
 
 @contextmanager
-def rented(home: Path, fleet: str, name: str, **extra: str) -> Iterator[Site]:
+def rented(home: Path, fleet: str, name: str, *options: str, **extra: str) -> Iterator[Site]:
     """A cluster that is up; whatever happens, it is ended. `extra`: environment of its user."""
     directory = Path(tempfile.mkdtemp(prefix="scicumulus-hosts-", dir="/tmp"))
-    made = Site(Console(home, directory, dict(extra)), directory, f"{name}-{os.getpid()}")
+    settle = {"SCICUMULUS_CLOUD_SETTLE_S": "1"}  # these hosts are seen as soon as they are there
+    made = Site(Console(home, directory, settle | extra), directory, f"{name}-{os.getpid()}")
     rent = ("--provider", "netns", "--name", made.name, "--reachable-from", "none", "--yes")
     try:
-        made.say("cluster", "up", "--fleet", fleet, *rent, "--json")
+        made.say("cluster", "up", "--fleet", fleet, *rent, *options, "--json")
         yield made
     finally:
         made.console("cluster", "down", made.name, "--provider", "netns")

@@ -17,6 +17,7 @@ from provisioning.netns_host import why_not
 from provisioning.provider import Cluster, LaunchRequest
 from tests.acceptance.console import SCICUMULUS, Console
 from tests.acceptance.site import (
+    GATE,
     PATIENCE_S,
     SHARED,
     Site,
@@ -43,10 +44,6 @@ WITH_FILE = (
     'printf "ID;MADE\\n%s;made.txt\\n" "$1" > ERelation.txt\n'
 )
 SLOW = f'here=$(dirname "$0")\nsleep 4\n{PASS_ON}echo "$1" >> "$here/slow-ended"\n'
-GATED = (
-    'here=$(dirname "$0")\nn=0\n'
-    'while [ ! -e "$here/open" ] && [ $n -lt 600 ]; do sleep 0.2; n=$((n+1)); done\n' + PASS_ON
-)
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +99,7 @@ def test_every_activation_runs_on_the_vm_that_the_plan_named(site: Site) -> None
 
 
 def test_a_run_outlives_a_host_that_is_cut_off_and_takes_a_new_one_in(site: Site) -> None:
-    steps = [Step("one", SLOW), Step("two", GATED, after="one")]
+    steps = [Step("one", SLOW), Step("two", GATE + PASS_ON, after="one")]
     spec = write_workflow(site.directory / "lossy", steps, rows(12))
     options = ("--cluster", site.name, "--algorithm", "heft", "--json")
     running = site.console.start(SCICUMULUS, "run", spec, *options)

@@ -7,13 +7,14 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from provisioning.netns_host import ip, why_not
 from tests.acceptance.console import SCICUMULUS, finish
 from tests.acceptance.metadata_stand_in import metadata_of
-from tests.acceptance.site import GATE, Site, attempts, rented, rows, state_of, until
+from tests.acceptance.site import GATE, PATIENCE_S, Site, attempts, rented, rows, state_of, until
 from tests.acceptance.workflows import PASS_ON, Step, write_workflow
 
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not() or "it works")
@@ -112,9 +113,13 @@ def test_a_lost_vm_is_not_replaced_beyond_the_budget(site: Site) -> None:
     running = site.console.start(SCICUMULUS, "run", spec, *options)
     await_work(site, running, spec, *before)
     site.behind.terminate([site.machines()[NEW].id])
-    until(lambda: state_of(site, f"{spec.parent}/%", NEW) == "lost", "the loss to be noticed")
+    told: list[str] = []
+    assert running.stderr is not None
+    ear = Thread(target=told.extend, args=(running.stderr,))
+    ear.start()
+    refused = f"VM {NEW} is not replaced: with another t2.micro the cluster is expected to cost"
+    until(lambda: any(refused in line for line in told), "the refusal")
     site.on_host(OTHER, spec.parent / "bin/open").touch()
-    said = finish(running)
-    assert (said.code, said.document["finished"]) == (0, 4), said
-    assert f"VM {NEW} is not replaced: with another t2.micro the cluster is expected" in said.err
+    assert running.wait(timeout=PATIENCE_S) == 0, told
+    ear.join()
     assert set(site.machines()) == before - {NEW}

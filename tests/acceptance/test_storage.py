@@ -15,7 +15,7 @@ import pytest
 from provisioning.netns_host import why_not
 from tests.acceptance.console import SCICUMULUS, Said, finish
 from tests.acceptance.metadata_stand_in import metadata_of
-from tests.acceptance.site import Site, attempts, rented, until
+from tests.acceptance.site import GATE, Site, attempts, rented, until
 from tests.acceptance.workflows import Step, write_workflow
 from tests.integration.s3_stand_in import S3Server, serving_s3
 
@@ -34,10 +34,6 @@ HALVE = (
 JOIN = (
     'tail -n +2 halve_out.hfrag | cut -d ";" -f 3 | sort | xargs cat > all.bin\n'
     'printf "ALL\\nall.bin\\n" > ERelation.txt\n'
-)
-GATED = (
-    'here=$(dirname "$0")\ntouch "$here/begun"\nn=0\n'
-    'while [ ! -e "$here/open" ] && [ $n -lt 600 ]; do sleep 0.2; n=$((n+1)); done\n' + HALVE
 )
 
 
@@ -186,7 +182,7 @@ def _added(rows: list[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
 def test_an_input_that_is_gone_fails_its_activation_alone_and_no_secret_is_on_the_hosts(
     site: Site, server: S3Server
 ) -> None:
-    spec = halves(site.directory / "gone", 6, GATED)
+    spec = halves(site.directory / "gone", 6, GATE + HALVE)
     words = ("--cluster", site.name, "--storage", url(server), "--algorithm", "heft", "--json")
     running = site.console.start(SCICUMULUS, "run", spec, *words)
     for vm in site.machines():
