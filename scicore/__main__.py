@@ -4,7 +4,8 @@
 
 The run must have been prepared (`scicumulus run SPEC --prepare`, which prints this very command);
 N is one master and a slave for each VM of its plan, or of SEATS, a file that says which VM each
-rank is. `scicumulus run` does both.
+rank is. `scicumulus run` does both, and may begin with the second: then a socket stands in RUN_ID's
+place, where the master asks for it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from scicore.execution.messages import Event
 
 EXIT_CODES = {RunState.FINISHED: 0, RunState.FAILED: 1, RunState.STOPPED: 4}
-SUPERVISED = "SCICUMULUS_SUPERVISED"  # set: somebody else shows the progress
 EVENT_LOG = "SCICUMULUS_EVENT_LOG"  # a file: every event is appended to it, for replay
 PROGRESS_S = 2.0
 AGAIN = 75  # exit code: start the job again
@@ -74,7 +74,7 @@ def _slave(spare: Spare | None) -> int:
     from scicore.engine.mpi import MpiSlave
 
     slave.terminate_on_sigterm()
-    supervised = bool(os.environ.get(SUPERVISED))
+    supervised = bool(os.environ.get(config.SUPERVISED))
     makers = spare or Spare()
     slave.serve(MpiSlave(), lambda welcome: reach(welcome, makers), programs_go_on=supervised)
     return 0
@@ -88,6 +88,7 @@ def _told(error: ScicumulusError) -> int:
 def _master(arguments: list[str]) -> int:
     """Rank 0: load the run, take it, drive it, leave nothing unrecorded."""
     from scicore.engine import mpi, seating
+    from scicore.engine.launch import call_back
     from scicore.engine.master import KEEP_S, LEASE_S, Master, Run, dismiss, require_ranks
     from scicore.provenance.books import load_books
     from scicore.provenance.connection import connect
@@ -99,10 +100,17 @@ def _master(arguments: list[str]) -> int:
     from scicore.provenance.store import close_run, load_run
 
     line = mpi.MpiMaster()
+    url: str | None = None  # of the database; None: as the environment says
     try:
         mpi.require_one_world()
+        if arguments and arguments[0].startswith("/"):  # started early
+            told = call_back(arguments[0])
+            if told is None:
+                dismiss(line)
+                return 0
+            arguments, url = [str(told[0])], told[1]
         run_id, seats = _run_id(arguments)
-        database = connect()
+        database = connect(url)
         engine = database.engine
         with engine.connect() as connection:
             run = load_run(connection, run_id)
@@ -135,7 +143,7 @@ def _master(arguments: list[str]) -> int:
         master = Master(job, line, recorder, office, log)
     except (ScicumulusError, *AWAY) as error:
         dismiss(line)  # the run cannot even start: the slaves are sent home, not killed
-        if isinstance(error, AWAY) and os.environ.get(SUPERVISED):
+        if isinstance(error, AWAY) and os.environ.get(config.SUPERVISED):
             return AGAIN  # whoever started us waits until the database is back
         if isinstance(error, ScicumulusError):
             return _told(error)
@@ -147,7 +155,7 @@ def _master(arguments: list[str]) -> int:
     except BaseException as error:
         recorder.give_up()
         terminated = isinstance(error, slave.Terminated)  # the launcher gives us a moment
-        goes_on = isinstance(error, _silent()) or (terminated and os.environ.get(SUPERVISED))
+        goes_on = isinstance(error, _silent()) or (terminated and os.environ.get(config.SUPERVISED))
         if not goes_on:
             with contextlib.suppress(*AWAY):  # its loss may be the very reason
                 close_run(engine, run_id, RunState.STOPPED if terminated else RunState.INTERRUPTED)
@@ -192,7 +200,7 @@ def _event_log(path: str | None) -> Callable[[Event], None]:
 
 def _progress_printer() -> Callable[[Execution], None]:
     """A line now and then, when nobody else shows how far the run is."""
-    if os.environ.get(SUPERVISED):
+    if os.environ.get(config.SUPERVISED):
         return lambda execution: None
     next_at = time.monotonic() + PROGRESS_S
 
@@ -209,7 +217,7 @@ def _progress_printer() -> Callable[[Execution], None]:
 
 
 def _say(message: str) -> None:
-    if not os.environ.get(SUPERVISED):
+    if not os.environ.get(config.SUPERVISED):
         print(message, file=sys.stderr, flush=True)
 
 

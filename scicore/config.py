@@ -10,8 +10,7 @@ from scicore.errors import UsageError
 LEASE = "SCICUMULUS_LEASE_S"  # a slave that is silent for longer counts as dead
 KEEP = "SCICUMULUS_KEEP_S"  # how long programs go on without a slave
 DATABASE_PATIENCE = "SCICUMULUS_DATABASE_PATIENCE_S"  # how long a database may be away
-
-
+SUPERVISED = "SCICUMULUS_SUPERVISED"  # set: somebody else shows the progress
 CATALOG = "SCICUMULUS_CATALOG"  # the user's own VM types and prices
 
 

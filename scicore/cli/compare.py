@@ -46,8 +46,9 @@ def command(
 
     The lower bound is what no schedule can beat; a gap of 5% means that at most 5% can be gained.
     """
+    from scicore.cli.loading import load
     from scicore.cli.planning import Wish, algorithm_of, policy_for, solve
-    from scicore.cli.preparation import Cloud, load, prepare_grounds
+    from scicore.cli.preparation import Cloud, prepare_grounds
     from scicore.planners import PLANNERS
     from scicore.provenance.connection import connect, reading
 

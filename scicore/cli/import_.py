@@ -31,7 +31,7 @@ def command(
     The workflow that comes out replays the trace: every activation takes its runtime and reads
     and writes files of its sizes. Change the commands to make it a workflow of your own.
     """
-    from scicore.cli.preparation import Replay, load_replay
+    from scicore.cli.loading import Replay, load_replay
     from scicore.errors import UsageError
     from scicore.spec.trace import kind_of
     from scicore.spec.write import write_workflow

@@ -58,8 +58,9 @@ def command(
     SPEC is SciCumulus XML, DAX or WfFormat. Runtimes are learned from earlier runs; `scicumulus
     explain plan ID` says how. A learner starts from what it learned last for this workflow.
     """
+    from scicore.cli.loading import load
     from scicore.cli.planning import Wish, policy_for, read_settings_option, solve
-    from scicore.cli.preparation import Cloud, load, prepare_grounds, store_plan
+    from scicore.cli.preparation import Cloud, prepare_grounds, store_plan
     from scicore.provenance.connection import connect, reading
     from scicore.reports.learning import Learning
     from scicore.reports.picture import require_format

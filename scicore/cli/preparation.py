@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +10,7 @@ from sqlalchemy import Connection
 
 from provisioning.catalog import CATALOG, load_catalog
 from scicore.cli.grounds import grounds_of
-from scicore.cli.output import say
+from scicore.cli.loading import Specification, default_fleet
 from scicore.cli.planning import (
     LEARNER,
     Wish,
@@ -23,7 +20,6 @@ from scicore.cli.planning import (
     solve,
 )
 from scicore.config import user_catalog
-from scicore.engine import burn
 from scicore.engine.staging import size_and_digest
 from scicore.errors import UsageError
 from scicore.execution.messages import FileRecorded
@@ -34,58 +30,6 @@ from scicore.model.problem import Transfer
 from scicore.model.workflow import FieldType, Workflow
 from scicore.provenance.plans import save_grounds, save_policy
 from scicore.provenance.store import save_plan, save_workflow
-from scicore.spec import load_workflow
-from scicore.spec.trace import kind_of, load_trace, trace_workflow
-
-WARNINGS_SHOWN = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Specification:
-    """A workflow that loaded without defects, with the text it came from."""
-
-    workflow: Workflow
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
-class Replay:
-    """How a trace is played again."""
-
-    time_scale: float = 1.0
-    size_scale: float = 1.0
-    sleep: bool = False  # instead of using the CPU
-
-
-def load(path: Path, replay: Replay | None = None) -> Specification:
-    """Everything that can be wrong with the text is found here, before anything is touched."""
-    if kind_of(path) != "scicumulus":
-        return load_replay(path, replay or Replay(), Path.cwd())
-    if replay is not None:
-        raise UsageError(f"{path} is no trace: --replay is for DAX and WfFormat files")
-    loaded = load_workflow(path)
-    for warning in loaded.warnings:
-        say(f"warning: {warning}")
-    return Specification(loaded.workflow, loaded.source)
-
-
-def load_replay(path: Path, replay: Replay, directory: Path) -> Specification:
-    """A trace as a workflow whose programs only take the time and make the files."""
-    trace = load_trace(path)
-    for warning in trace.warnings[:WARNINGS_SHOWN]:
-        say(f"warning: {warning}")
-    if len(trace.warnings) > WARNINGS_SHOWN:
-        say(f"warning: and {len(trace.warnings) - WARNINGS_SHOWN} more like these")
-    mode = "sleep" if replay.sleep else "cpu"
-    program = shlex.join([sys.executable, "-S", str(Path(burn.__file__)), mode])
-    command = f"{program} %=RUNDIR%/files"
-    workflow = trace_workflow(trace, directory, command, replay.time_scale, replay.size_scale)
-    return Specification(workflow, f"imported from {path.absolute()}")
-
-
-def default_fleet() -> str:
-    """One slave per core of this machine."""
-    return f"{len(os.sched_getaffinity(0))}xlocal"
 
 
 @dataclass(frozen=True, slots=True)

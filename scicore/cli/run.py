@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import time
 from contextlib import AbstractContextManager, nullcontext
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
 
     from scicore.cli.cloud_run import Rent
     from scicore.cli.hosts import Hosts
-    from scicore.cli.preparation import Specification
+    from scicore.cli.loading import Specification
     from scicore.cli.supervision import Job
+    from scicore.engine.launch import EarlyJob
     from scicore.model.plan import Plan
     from scicore.provenance.connection import Database
     from scicore.provenance.reader import RunSummary
@@ -147,47 +149,60 @@ def command(
     """
     clock = Timing()
     with undisturbed():
-        from scicore.cli.cloud_run import Rent
-        from scicore.cli.preparation import Replay, load
-        from scicore.cli.supervision import report, see_through
-        from scicore.errors import UsageError
-        from scicore.provenance.connection import connect
-
-    clock.lap("imports")
+        from scicore.cli.loading import Replay, load
     if not replay:
         _refuse_trace(spec)
     specification = load(spec, Replay(time_scale, size_scale, sleep) if replay else None)
     clock.lap("specification")
-    database = connect(database_url)
-    clock.lap("database")
     wish = _Wish(fleet, plan_id, algorithm, seed, dispatch, storage, replacements, budget)
-    _require_storage(storage, across=cloud or cluster is not None or hostfile is not None)
-    if cloud:
-        if hostfile is not None or cluster is not None or prepare:
-            raise UsageError(
-                "--cloud rents its own hosts: leave --hostfile, --cluster, --prepare out"
-            )
-        rent = Rent(provider, budget, yes, spot, instance_profile)
-        return _in_cloud(database, specification, wish, rent, database_url, as_json)
-    if cluster is not None:
-        hostfile = _bring_to(cluster, hostfile, specification, wish, database_url)
-        clock.lap("cluster")
-    job = _make_job(database, specification, wish, hostfile)
-    clock.lap("plan and inputs")
-    if prepare:
-        _print_prepared(job.run_id, job.command(database, quiet=False), as_json)
-        if database_url:
-            say("(with SCICUMULUS_DATABASE_URL set to the same database)")
-        return 0
-    if cluster is not None:
-        job = _with_replacement(job, database, specification, wish, cluster, database_url)
-    with _lease(cluster, database_url):
-        summary = see_through(database, job, to_stderr=as_json)
+    _require_storage(storage, across=bool(cloud or cluster or hostfile))
+    early: EarlyJob | None = None
+    if not (cloud or cluster or hostfile or plan_id or prepare):
+        early = _early_job(fleet, as_json)
+    with early or nullcontext():
+        with undisturbed():
+            from scicore.cli.cloud_run import Rent
+            from scicore.cli.supervision import report, see_through
+            from scicore.errors import UsageError
+            from scicore.provenance.connection import connect
+        clock.lap("imports")
+        database = connect(database_url)
+        clock.lap("database")
+        if cloud:
+            if hostfile is not None or cluster is not None or prepare:
+                raise UsageError(
+                    "--cloud rents its own hosts: leave --hostfile, --cluster, --prepare out"
+                )
+            rent = Rent(provider, budget, yes, spot, instance_profile)
+            return _in_cloud(database, specification, wish, rent, database_url, as_json)
+        if cluster is not None:
+            hostfile = _bring_to(cluster, hostfile, specification, wish, database_url)
+            clock.lap("cluster")
+        job = _make_job(database, specification, wish, hostfile)
+        clock.lap("plan and inputs")
+        if prepare:
+            _print_prepared(job.run_id, job.command(database, quiet=False), as_json)
+            if database_url:
+                say("(with SCICUMULUS_DATABASE_URL set to the same database)")
+            return 0
+        if cluster is not None:
+            job = _with_replacement(job, database, specification, wish, cluster, database_url)
+        with _lease(cluster, database_url):
+            summary = see_through(database, job, to_stderr=as_json, early=early)
     clock.lap("mpirun, the run included")
     if timing:
         clock.lap("run", summary.makespan_s or 0.0)
         clock.show()
     return report(summary, as_json=as_json)
+
+
+def _early_job(fleet: str | None, as_json: bool) -> EarlyJob | None:
+    """Where it is plain how many VMs there will be, the MPI job starts while the plan is made."""
+    from scicore.cli.loading import default_fleet
+    from scicore.engine.launch import EarlyJob
+
+    plain = re.fullmatch(r"(\d{1,4})xlocal", default_fleet() if fleet is None else fleet)
+    return EarlyJob(int(plain[1]), to_stderr=as_json) if plain else None
 
 
 def _in_cloud(

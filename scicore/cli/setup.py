@@ -18,7 +18,7 @@ def command(spec: Path, database_url: str | None, as_json: bool) -> None:
 
     `plan` and `run` do so by themselves.
     """
-    from scicore.cli.preparation import load
+    from scicore.cli.loading import load
     from scicore.provenance.connection import connect
     from scicore.provenance.store import save_workflow
 

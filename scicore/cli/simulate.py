@@ -20,8 +20,9 @@ from scicore.cli.output import database_option, json_option, print_json, say
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from scicore.cli.loading import Specification
     from scicore.cli.planning import Wish
-    from scicore.cli.preparation import Cloud, Specification
+    from scicore.cli.preparation import Cloud
     from scicore.model.plan import Plan
     from scicore.model.problem import Problem
     from scicore.simulator.models import Slowdown
@@ -94,8 +95,9 @@ def command(
     (Where that is much work, the planners' kernel does the same faster.) Nothing is stored.
     Figures of several simulations are means; P50 and P90 tell their spread.
     """
+    from scicore.cli.loading import load
     from scicore.cli.planning import Wish, read_settings_option
-    from scicore.cli.preparation import Cloud, load
+    from scicore.cli.preparation import Cloud
     from scicore.cli.simulated import as_document, chart_of, print_simulated, repeat_simulation
     from scicore.model.activation import Dispatch
     from scicore.provenance.connection import connect

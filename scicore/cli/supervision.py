@@ -19,7 +19,7 @@ from scicore.cli.output import print_json, say
 if TYPE_CHECKING:
     from scicore.cli.hosts import Hosts
     from scicore.cli.replacing import Replacement
-    from scicore.engine.launch import Outcome
+    from scicore.engine.launch import EarlyJob, Outcome
     from scicore.model.cloud import Fleet
     from scicore.provenance.connection import Database
     from scicore.provenance.reader import RunSummary
@@ -73,8 +73,11 @@ class Job:
             self.hosts.end(self.directory)
 
 
-def see_through(database: Database, job: Job, *, to_stderr: bool) -> RunSummary:
-    """Start the MPI job, again and again if it dies; the provenance says when the run is over.
+def see_through(
+    database: Database, job: Job, *, to_stderr: bool, early: EarlyJob | None = None
+) -> RunSummary:
+    """Start the MPI job, unless it is there already, and again and again if it dies; the provenance
+    says when the run is over.
 
     Whatever happens, no program is left behind.
     """
@@ -86,7 +89,7 @@ def see_through(database: Database, job: Job, *, to_stderr: bool) -> RunSummary:
     patience_s = config.seconds(config.DATABASE_PATIENCE, PATIENCE_S)
     with _keepers_end(job):
         try:
-            return _see_through(database, job, patience_s, to_stderr)
+            return _see_through(database, job, patience_s, to_stderr, early)
         except KeyboardInterrupt:  # it came while no mpirun was there to be asked
             close_run(database.engine, job.run_id, RunState.STOPPED)
             raise
@@ -117,7 +120,9 @@ def _keepers_end(job: Job) -> Iterator[None]:
             job.end_keepers()
 
 
-def _see_through(database: Database, job: Job, patience_s: float, to_stderr: bool) -> RunSummary:
+def _see_through(
+    database: Database, job: Job, patience_s: float, to_stderr: bool, early: EarlyJob | None
+) -> RunSummary:
     from scicore.engine.launch import supervise
     from scicore.errors import DatabaseError
     from scicore.model.activation import RunState
@@ -153,15 +158,18 @@ def _see_through(database: Database, job: Job, patience_s: float, to_stderr: boo
         return job.hosts.changed()
 
     in_vain, recorded = 0, -1
+    begun = early.take(run_id, database.url) if early is not None else None
     with Progress() as progress:
         while True:
             outcome = supervise(
                 job.command(database),
-                {"SCICUMULUS_DATABASE_URL": database.url, "SCICUMULUS_SUPERVISED": "1"},
+                {"SCICUMULUS_DATABASE_URL": database.url, config.SUPERVISED: "1"},
                 poll=poll,
                 poll_s=POLL_S,
                 stdout=sys.stderr.fileno() if to_stderr else None,
+                begun=begun,
             )
+            begun = None
             waited = outcome.exit_code == _INFRASTRUCTURE  # the master has been patient already
             summary = _take_stock(database, run_id, outcome, 0.0 if waited else patience_s)
             if summary.state not in GOING_ON:

@@ -22,7 +22,7 @@ from scicore.engine.wire import Joined, Orders, Request, Welcome, decode_to_slav
 from scicore.execution.messages import AttemptEnded, Cancel, Claim, Start, Stop
 
 _TURN_S = 1.0  # at most between two looks at the clock
-TELL_S = 0.005  # while there is work to do, results wait so long for company on their way
+TELL_S = 0.02  # while there is enough to do, results wait so long for company on their way
 
 
 class Keeper:
@@ -47,6 +47,8 @@ class Keeper:
         self._untold: list[AttemptEnded] = []  # in the journal, and not on their way yet
         self._tell_at = 0.0  # monotonic
         self._names: dict[tuple[int, int], str] = {}  # of the attempts under way
+        self._poll = select.poll()
+        self._heeded: list[tuple[int, int]] = []  # what is registered there
         self._leaving = False
         self._recover()
         runner = Runner(welcome, adopts_orphans=adopts_orphans)
@@ -64,18 +66,11 @@ class Keeper:
             self._link.say_goodbye()
 
     def _turn(self) -> None:
-        poll = select.poll()
-        poll.register(self._runner, select.POLLIN)
-        if not self._link.closed:
-            poll.register(self._link, select.POLLIN | select.POLLOUT * self._link.unsent)
-        for caller in self._callers:
-            poll.register(caller, select.POLLIN)
-        if self._listener is not None:
-            poll.register(self._listener, select.POLLIN)
+        self._heed()
         patience_s = min(_TURN_S, self._runner.patience_s())
         if self._untold:
             patience_s = min(patience_s, max(0.0, self._tell_at - time.monotonic()))
-        ready = {descriptor for descriptor, _ in poll.poll(round(patience_s * 1000) + 1)}
+        ready = {descriptor for descriptor, _ in self._poll.poll(round(patience_s * 1000) + 1)}
         if self._listener is not None and self._listener.fileno() in ready:
             connection, _ = self._listener.accept()
             self._callers.append(Link(connection))
@@ -88,6 +83,20 @@ class Keeper:
         self._tell()
         if time.monotonic() - self._heard_at > self._welcome.keep_s:
             self._leaving = True
+
+    def _heed(self) -> None:
+        """Listen to whom there is to listen to; that seldom changes."""
+        wanted = [(self._runner.fileno(), select.POLLIN)]
+        if not self._link.closed:
+            wanted.append((self._link.fileno(), select.POLLIN | select.POLLOUT * self._link.unsent))
+        wanted += [(caller.fileno(), select.POLLIN) for caller in self._callers]
+        if self._listener is not None:
+            wanted.append((self._listener.fileno(), select.POLLIN))
+        if wanted != self._heeded:
+            self._heeded = wanted
+            self._poll = select.poll()
+            for descriptor, what in wanted:
+                self._poll.register(descriptor, what)
 
     # --- the slave -----------------------------------------------------------------------------
 
@@ -175,10 +184,11 @@ class Keeper:
         self._journal.write(*results)
 
     def _tell(self) -> None:
-        """At once, if a slot may be waiting for what the master says to it."""
+        """At once, if a slot may soon be waiting for what the master says to it."""
         if not self._untold:
             return
-        if self._runner.waiting < self._welcome.slots or time.monotonic() >= self._tell_at:
+        enough = max(self._welcome.slots, len(self._untold) + 1)
+        if self._runner.waiting < enough or time.monotonic() >= self._tell_at:
             self._link.send(encode(Request(tuple(self._untold), self._count)))
             self._untold.clear()
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import select
 import signal
+import socket
 import subprocess
 import sys
 import sysconfig
@@ -15,11 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from scicore.config import SUPERVISED
 from scicore.engine.process import everyone
+from scicore.engine.spare import private_place
 from scicore.errors import LaunchError
 
 POLL_SHARE = 25  # times as long as a poll takes is waited before the next …
 POLL_AT_MOST_S = 5.0  # … but no longer than this
+CALL_S = 0.1  # between two looks whether an early job is still there
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # A run is asked to stop once; whoever asks again wants it gone.
 _ESCALATION = (signal.SIGUSR1, signal.SIGTERM, signal.SIGKILL)
@@ -105,26 +111,95 @@ def environment(extra: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def _start(
+    command: list[str], extra: Mapping[str, str], stdout: int | None
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command,
+        env=environment(extra),
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        start_new_session=True,
+    )
+
+
+class EarlyJob:
+    """An MPI job that is started while its run is still being prepared.
+
+    Its master calls back and is told which run it is for. If we leave without a word, even by
+    being killed, the line breaks and the job ends.
+    """
+
+    def __init__(self, slaves: int, *, to_stderr: bool) -> None:
+        self.slaves = slaves
+        self._place = private_place() / f"early-{os.getpid()}"
+        self._place.unlink(missing_ok=True)
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(self._place))
+        self._listener.listen()
+        command = mpirun_command(slaves, "-m", "scicore", str(self._place), quiet=True)
+        stdout = sys.stderr.fileno() if to_stderr else None
+        self._process = _start(command, {SUPERVISED: "1"}, stdout)
+        self._taken = False
+
+    @property
+    def pid(self) -> int:
+        """Of mpirun, and of the session of all its processes."""
+        return self._process.pid
+
+    def answers(self) -> bool:
+        """Wait until its master calls; False: the job has died."""
+        while self._process.poll() is None:
+            if select.select([self._listener], [], [], CALL_S)[0]:
+                return True
+        return False
+
+    def take(self, run_id: int, database_url: str) -> subprocess.Popen[bytes]:
+        """The job, which now knows its run; one that has died says so by its exit code."""
+        self._taken = True
+        if self.answers():
+            connection, _ = self._listener.accept()
+            with contextlib.suppress(BrokenPipeError), connection:
+                connection.sendall(json.dumps([run_id, database_url]).encode())
+        return self._process
+
+    def __enter__(self) -> EarlyJob:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._place.unlink(missing_ok=True)
+        self._listener.close()
+        if not self._taken:
+            _end_session(self._process.pid)
+            self._process.wait()
+
+
+def call_back(place: str) -> tuple[int, str] | None:
+    """In the master of an early job: its run and its database; None: nobody wants it any more."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(place)
+        told = b"".join(iter(lambda: connection.recv(4096), b""))
+        if told:
+            run_id, database_url = json.loads(told)
+            return run_id, database_url
+    return None
+
+
 def supervise(
     command: list[str],
     extra_environment: Mapping[str, str],
     poll: Callable[[], bool],
     poll_s: float,
     stdout: int | None = None,
+    begun: subprocess.Popen[bytes] | None = None,
 ) -> Outcome:
     """Run mpirun to its end, calling `poll` now and then; True from it ends the job.
 
     It gets a session of its own, so that Ctrl-C reaches it only through us: the first one asks
-    the master to stop, the second ends the job.
+    the master to stop, the second ends the job. `begun`: it has been started already.
     """
     with _passing_signals() as signals:
-        process = subprocess.Popen(
-            command,
-            env=environment(extra_environment),
-            stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            start_new_session=True,
-        )
+        process = begun or _start(command, extra_environment, stdout)
         signals.pass_to(process)
         pause_s = poll_s
         left = False
@@ -134,12 +209,12 @@ def supervise(
                     code = process.wait(timeout=pause_s)
                     return Outcome(code, stop_asked=signals.asked > 0, left=left)
                 except subprocess.TimeoutExpired:
-                    begun = time.monotonic()
+                    at = time.monotonic()
                     if poll() and not left:
                         left = True
                         process.terminate()
                     # To look on must not slow down what is looked at.
-                    pause_s = max(poll_s, POLL_SHARE * (time.monotonic() - begun))
+                    pause_s = max(poll_s, POLL_SHARE * (time.monotonic() - at))
                     pause_s = min(pause_s, POLL_AT_MOST_S)
         finally:
             if process.poll() is None:  # our own failure: mpirun must not outlive us

@@ -68,6 +68,12 @@ class Pool:
         return [*self._workers.values(), *self._leaving]
 
     @property
+    def empty(self) -> bool:
+        """There is nobody to hear from."""
+        unborn = self._unborn.ended or self._unborn.freed
+        return not (self._workers or self._leaving or unborn)
+
+    @property
     def busy(self) -> bool:
         """Some process is left that holds work, or is about to end."""
         held = any(worker.tasks for worker in self._workers.values())

@@ -60,6 +60,7 @@ class _Program:
     timeout_at: float | None  # monotonic
     usage: Usage
     extracting: bool = False  # the extractor runs now
+    unstartable: OSError | ValueError | None = None  # why the extractor does not
     ended_by_us: Cause | None = None  # it was told to end, and why
     kill_at: float | None = None  # monotonic; when SIGTERM was not enough
     tree_bytes: int = 0  # the most memory that its processes were seen to have together
@@ -83,6 +84,7 @@ class Runner:
         self._waiting: deque[Start] = deque()
         self._next: _Prepared | None = None  # the first of those that wait, made ready
         self._spare_streams: list[Stream] = []
+        self._spare_workspaces: list[str] = []  # in which nothing was left
         self.others: set[int] = set()  # children of this process that are none of ours
         self._programs: dict[int, _Program] = {}  # by pidfd
         self._exited: list[_Program] = []  # not reaped: children of theirs may be left
@@ -119,6 +121,7 @@ class Runner:
         """As soon as there are slots for them; in the order of the orders."""
         self._waiting.extend(orders)
         self._start_waiting()
+        self._make_ready()
 
     def cancel(self, activation: int, number: int) -> None:
         if self._pool.cancel(activation, number):
@@ -149,6 +152,7 @@ class Runner:
         ended, self._stillborn = self._stillborn, []
         exited, self._exited = self._exited, []
         orphans = self._orphans(exited) if exited and self._adopts_orphans else set()
+        over = []
         for program in exited:
             if (
                 program.kill_at is not None
@@ -156,20 +160,23 @@ class Runner:
                 and process.groups(program.process.pid)
             ):
                 self._exited.append(program)  # cancelled, and its children have their grace too
-                continue
-            attempt = self._program_ended(program, orphans)
-            if attempt is not None:
-                ended.append(attempt)
+            elif (exit_code := self._reap(program)) is not None:
+                over.append((program, exit_code))
                 self._release(program.slots)
-        news = self._pool.collect(now)
-        ended.extend(news.ended)
-        self._release(news.freed)
-        self._waiting.extendleft(reversed(news.back))
+        if over:
+            self._start_waiting()  # a slot need not wait for the judgement of what it ran
+            ended.extend(self._judge(program, exit_code, orphans) for program, exit_code in over)
+        if not self._pool.empty:
+            news = self._pool.collect(now)
+            ended.extend(news.ended)
+            self._release(news.freed)
+            self._waiting.extendleft(reversed(news.back))
         if now >= self._look_at:
             self._look_around(now)
         if orphans:
             self._end_strays(orphans, now)
         self._start_waiting()
+        self._make_ready()
         return ended
 
     def patience_s(self) -> float:
@@ -200,7 +207,7 @@ class Runner:
     # --- starting ------------------------------------------------------------------------------
 
     def _start_waiting(self) -> None:
-        """In turn; what comes next is made ready while the others run."""
+        """In turn, as far as there are slots."""
         while self._waiting:
             if self._activities[self._waiting[0].activity].warm:
                 if not self._give_to_worker():
@@ -212,6 +219,9 @@ class Runner:
             slots = tuple([self._free.pop() for _ in range(self._cpus(order))])
             if not self._start(order, slots):
                 self._free.extend(slots)
+
+    def _make_ready(self) -> None:
+        """What comes next, while the others run."""
         if self._waiting and self._next is None:
             order = self._waiting[0]
             activity = self._activities[order.activity]
@@ -255,7 +265,7 @@ class Runner:
         began_at = time.time()
         activity = self._activities[order.activity]
         directory = f"{self._welcome.run_directory}/{order.workspace}"
-        workspace.make(directory)
+        workspace.make(directory, self._spare_workspaces)
         staged = stage(directory, activity, order.rows, self._directories)
         words = arguments(activity.command, self._values(activity, staged))
         streams = Streams(directory, self._spare_streams)
@@ -381,35 +391,41 @@ class Runner:
 
     # --- the end -------------------------------------------------------------------------------
 
-    def _program_ended(self, program: _Program, orphans: set[int]) -> AttemptEnded | None:
-        """Reap; go on with the extractor if there is one left to run."""
+    def _reap(self, program: _Program) -> int | None:
+        """Its exit code; None: its extractor goes on."""
         exit_code, usage = program.process.reap()
         program.usage = _add(program.usage, usage, program.tree_bytes)
         extractor = program.activity.extractor
-        if exit_code == 0 and extractor and not program.extracting and not program.ended_by_us:
-            return self._extract(program, extractor)
-        program.streams.conclude(reuse=self._adopts_orphans and not orphans)
-        ended = self._verdict(program, exit_code)
-        with contextlib.suppress(OSError):
-            program.staged.clean(finished=ended.cause is Cause.FINISHED)
-        return ended
-
-    def _extract(self, program: _Program, extractor: str) -> AttemptEnded | None:
+        if exit_code or not extractor or program.extracting or program.ended_by_us:
+            return exit_code
+        program.extracting = True
         try:
             words = arguments(extractor, self._values(program.activity, program.staged))
             program.process = self._spawn(
                 words, program.directory, program.order, program.staged, program.streams
             )
         except (OSError, ValueError) as error:
-            cause = _cause_of(error, starting=True)
-            return _ended(program, cause, 0, note=f"the extractor: {error}")
-        program.extracting = True
+            program.unstartable = error
+            return 0
         self._watch(program)
         return None
+
+    def _judge(self, program: _Program, exit_code: int, orphans: set[int]) -> AttemptEnded:
+        reuse = self._adopts_orphans and not orphans  # nobody is left who could write there
+        program.streams.conclude(reuse=reuse)
+        ended = self._verdict(program, exit_code)
+        with contextlib.suppress(OSError):
+            program.staged.clean(finished=ended.cause is Cause.FINISHED)
+        if reuse and ended.cause is Cause.FINISHED and workspace.is_untouched(program.directory):
+            self._spare_workspaces.append(program.directory)
+        return ended
 
     def _verdict(self, program: _Program, exit_code: int) -> AttemptEnded:
         if program.ended_by_us is not None:
             return _ended(program, program.ended_by_us, exit_code)
+        if program.unstartable is not None:
+            cause = _cause_of(program.unstartable, starting=True)
+            return _ended(program, cause, 0, note=f"the extractor: {program.unstartable}")
         directory, activity = program.directory, program.activity
         cause, note = Cause.FINISHED, ""
         if exit_code:

@@ -1,12 +1,15 @@
 """The directory in which one attempt works: private, made for it, kept after it.
 
-Paths are texts here: every short program passes through, and a `Path` costs more than a text.
+One that stayed empty is not kept but handed on: making a directory costs the disk more than all
+else that is done for a short program. Paths are texts here, as a `Path` costs more than a text.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import stat
 from pathlib import Path
 
 from scicore.algebra.output import BadOutput, MissingOutput, output_rows
@@ -15,18 +18,35 @@ from scicore.model.workflow import Activity, Row
 
 RELATION = "ERelation.txt"
 TAIL_BYTES = 4000
+_PRIVATE = 0o700
+_MODE = stat.S_IFDIR | _PRIVATE
 
 
-def make(directory: str) -> None:
+def make(directory: str, spare: list[str] | None = None) -> None:
     """A fresh workspace; what an interrupted attempt of the same number left is removed."""
+    while spare:
+        with contextlib.suppress(OSError):  # it is gone, or the new one's parent is not there yet
+            os.rename(spare.pop(), directory)  # noqa: PTH104
+            return
     try:
-        os.mkdir(directory, 0o700)  # noqa: PTH102
+        os.mkdir(directory, _PRIVATE)  # noqa: PTH102
     except FileExistsError:
         shutil.rmtree(directory)
-        os.mkdir(directory, 0o700)  # noqa: PTH102
+        os.mkdir(directory, _PRIVATE)  # noqa: PTH102
     except FileNotFoundError:
-        Path(directory).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        Path(directory).mkdir(mode=0o700, exist_ok=True)
+        Path(directory).parent.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        Path(directory).mkdir(mode=_PRIVATE, exist_ok=True)
+
+
+def is_untouched(directory: str) -> bool:
+    """As it was made: nobody will miss it."""
+    try:
+        found = os.stat(directory)  # noqa: PTH116
+        with os.scandir(directory) as entries:
+            empty = next(entries, None) is None
+    except OSError:
+        return False
+    return empty and found.st_mode == _MODE and found.st_uid == os.geteuid()
 
 
 def read_output(directory: str, activity: Activity, rows: tuple[Row, ...]) -> tuple[Row, ...]:

@@ -60,10 +60,10 @@ class Relation:
 
     @property
     def field_names(self) -> tuple[str, ...]:
-        return tuple(field.name for field in self.fields)
+        return tuple([field.name for field in self.fields])
 
     def as_mapping(self, row: Row) -> dict[str, str]:
-        return dict(zip(self.field_names, row, strict=True))
+        return {field.name: value for field, value in zip(self.fields, row, strict=True)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,9 @@ def test_a_failure_is_recorded_with_all_that_is_needed_to_look_into_it(
 def test_each_attempt_has_a_private_workspace_of_its_own(module_console: Console, run: Any) -> None:
     places = module_console.rows("SELECT workspace FROM attempt WHERE run_id = %s", run["run_id"])
     assert len(set(places)) == len(places) == run["attempts"]
-    assert {Path(place).stat().st_mode & 0o777 for (place,) in places} == {0o700}
+    kept = [Path(place) for (place,) in places if Path(place).exists()]
+    assert len(kept) >= run["failed"]  # one in which nothing was left need not be kept
+    assert {place.stat().st_mode & 0o777 for place in kept} == {0o700}
 
 
 def test_what_depends_on_a_failure_is_blocked_by_it_and_the_rest_runs(

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine
 
+from scicore.cli.loading import Specification
 from scicore.cli.planning import LEARNER, SHARE_OF_RUN, Wish, algorithm_of, policy_for, solve
-from scicore.cli.preparation import Cloud, Specification, make_plan, prepare_grounds, store_plan
+from scicore.cli.preparation import Cloud, make_plan, prepare_grounds, store_plan
 from scicore.model.cloud import parse_fleet
 from scicore.model.estimate import Grounds
 from scicore.model.plan import Plan, Policy

@@ -52,11 +52,11 @@ class Bench:
         path.write_text(dedent(code))
         return f"sh {path}"
 
-    def runner(self, *activities: Activity) -> Runner:
+    def runner(self, *activities: Activity, adopts_orphans: bool = False) -> Runner:
         welcome = Welcome(
             "vm-1", str(self.runs), str(self.directory), str(self.runs), activities, slots=4
         )
-        runner = Runner(welcome)
+        runner = Runner(welcome, adopts_orphans=adopts_orphans)
         self._runners.append(runner)
         return runner
 
@@ -506,6 +506,29 @@ def test_the_workspace_is_private_fresh_and_the_working_directory(bench: Bench) 
     assert attempt.rows == ((str(bench.runs / "work/1"),),)
     assert not old.exists()
     assert stat.S_IMODE((bench.runs / "work/1").stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize(
+    ("code", "kept"),
+    [
+        ("pass", False),
+        ("open('result.bin', 'w')", True),
+        ("print('hello')", True),
+        ("import os; os.mkdir('empty')", True),
+        ("import os; os.chmod('.', 0o755)", True),
+        ("raise SystemExit(1)", True),
+    ],
+)
+def test_only_a_workspace_in_which_nothing_was_left_is_handed_on(
+    bench: Bench, code: str, kept: bool
+) -> None:
+    silent = replace(WORK, output=Relation("nothing", ()), command=bench.python(code))
+    runner = bench.runner(silent, adopts_orphans=True)
+    for id in (1, 2):
+        runner.start(order(silent, id=id))
+        ended(runner)
+    assert (bench.runs / "work/1").exists() == kept
+    assert (bench.runs / "work/2").exists()
 
 
 def test_stdout_and_stderr_are_kept_in_the_workspace(bench: Bench) -> None:
