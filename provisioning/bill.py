@@ -41,6 +41,12 @@ def estimate(fleet: Fleet, lease_s: float, makespan_s: float | None = None) -> E
     return Estimate(per_hour, run_s, expected, sum(each.cost_usd(lease_s) for each in types))
 
 
+def boot_usd(fleet: Fleet) -> float:
+    """Until the slowest VM is there, all are paid for and none works."""
+    slowest_s = max((boot_s(vm.type) for vm in fleet.vms), default=0.0)
+    return sum(vm.type.price_usd_per_hour / 3600 * slowest_s for vm in fleet.vms)
+
+
 def boot_s(vm_type: VmType) -> float:
     return vm_type.boot_s or BOOT_S
 

@@ -291,20 +291,25 @@ def renew(
     region: str | None,
     owner: str | None,
     as_json: bool,
-) -> None:
+) -> int:
     """Let the cluster NAME live longer.
 
-    VMs of the Nitro system see it by themselves; older ones (t2, m3) must be told over SSH, which
-    a run on the cluster does.
+    VMs of the Nitro system see it by themselves; older ones (t2, m4, …) are told over SSH. Those
+    that cannot be reached are named: they end when their old lease does (exit code 3).
     """
+    from scicore.cli.leasing import prolong
     from scicore.cli.rental import now, owner_of, provider_of, require_name
 
     lease_until = now() + timedelta(seconds=lease_s)
-    provider_of(provider, region).renew(require_name(name), owner_of(owner), lease_until)
+    driver, mine = provider_of(provider, region), owner_of(owner)
+    untold = prolong(driver, require_name(name), mine, lease_until)
     if as_json:
-        print_json({"cluster": name, "lease_until": lease_until})
+        print_json({"cluster": name, "lease_until": lease_until, "untold": untold})
     else:
         say(f"cluster {name} may live until {lease_until:%Y-%m-%d %H:%M} UTC")
+        for why in untold.values():
+            say(f"  but not told: {why}")
+    return 3 if untold else 0
 
 
 @command.command(epilog="Example: scicumulus cluster sweep --dry-run")

@@ -199,7 +199,11 @@ def test_vms_rented_for_one_run_end_with_it_and_there_is_a_bill(console: Console
     assert [post["activity"] for post in bill["activities"]] == ["one"]
     parts = bill["boot_usd"] + bill["idle_usd"] + bill["activities"][0]["actual_usd"]
     assert bill["actual_usd"] == pytest.approx(parts, rel=0.01)
+    expected = bill["estimated_boot_usd"] + bill["estimated_idle_usd"]
     assert bill["activities"][0]["estimated_usd"] > 0
+    assert bill["estimated_usd"] == pytest.approx(
+        expected + bill["activities"][0]["estimated_usd"], rel=0.01
+    )
     assert Path(said.document["directory"], "one/1/ERelation.txt").exists(), "it was fetched"
     seen = console("cluster", "ls", "--provider", "netns", "--json").document["machines"]
     assert [machine["cluster"] for machine in seen if machine["cluster"].startswith("run-")] == []

@@ -74,7 +74,7 @@ def test_up_killed_at_any_call_is_healed_by_sweep(
             ec2.forget_ended()
         return killed
 
-    every_call(attempt, least=11)
+    every_call(attempt, least=12)
     assert len(left_of()) == LEFT_WHEN_UP  # sweep is given something to do, or it proves nothing
     healer.afresh().ending.down("m", OWNER)
 
@@ -113,7 +113,7 @@ def test_up_killed_and_the_database_lost_is_healed_when_the_lease_is_over(
         ec2.forget_ended()
         return killed
 
-    every_call(attempt, least=11)
+    every_call(attempt, least=12)
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
