@@ -197,7 +197,8 @@ def _install(session: Session, directory: str, environment: str, software: Softw
             session.run("mkdir", f"{directory}/wheels")
             for wheel in software.wheels:
                 session.put(wheel.read_bytes(), f"{directory}/wheels/{wheel.name}")
-            words += ["--no-index", "--find-links", f"{directory}/wheels"]
+            # Whatever the host's own settings say: these wheels, and no others.
+            words += ["--isolated", "--no-index", "--find-links", f"{directory}/wheels"]
         if not software.with_dependencies:
             words.append("--no-deps")
         session.run(*words, software.requirement)
