@@ -34,7 +34,7 @@ from bench.instances import FLEETS, SIZES, TRACES, fleet, shapes
 from bench.shapes import SHAPES, Shape
 
 GROWTH = (100, 1_000, 10_000, 100_000)
-SLOW = {"exact"}  # asked for by name only
+SLOW = {"exact", "ga", "mdp"}  # asked for by name only
 QUICK = ("heft", "peft", "min-min", "max-min", "mct")
 
 

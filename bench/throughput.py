@@ -1,6 +1,6 @@
 """No-op activations through the whole stack, beside bare loops that do the same.
 
-    python bench/throughput.py [--activations 2000] [--slots 2] [--repeats 3] [--json]
+    python bench/throughput.py [--activations 10000] [--slots 2] [--repeats 3] [--json]
 
 All sides run in turn, again and again, so that a noisy machine hurts all of them; ratios of medians
 are the result. Ours include mpirun's dispatch and provenance in PostgreSQL, committed. A run's
@@ -21,13 +21,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import workloads
+from bench import peers, workloads
 from bench.baselines import process_pool, spawn_loop
-from bench.peers import mpi4py_futures
 
 READER = """
     SELECT activity.tag, count(*), avg(attempt.cpu_s), max(attempt.ended_at)
@@ -45,7 +45,7 @@ def median(samples: dict[str, list[float]], name: str) -> float:
 
 
 def rates(
-    directory: Path, counts: dict[str, int], slots: int, repeats: int
+    directory: Path, counts: dict[str, int], slots: int, repeats: int, peers_python: str
 ) -> dict[str, list[float]]:
     """Per second, interleaved."""
     samples: dict[str, list[float]] = {}
@@ -72,7 +72,10 @@ def rates(
             if name == "function":
                 note("steady", steady(outcome.run_id))
         note("pool", process_pool(counts["function"], slots))
-        note("mpi4py.futures", mpi4py_futures.measure(counts["function"], slots))
+        for peer in peers.SHARES:
+            for kind, count in (("programs", 2000), ("calls", counts["function"])):
+                rate = peers.measure(peer, kind, count, slots, peers_python)
+                note(f"{peer} {kind}", rate)
     return samples
 
 
@@ -132,7 +135,7 @@ def idle_share(directory: Path, slots: int) -> float:
     return share
 
 
-def measure(options: argparse.Namespace) -> dict[str, object]:
+def measure(options: argparse.Namespace) -> dict[str, Any]:
     counts = {
         "program": options.activations,
         "montage": options.montage,
@@ -141,11 +144,10 @@ def measure(options: argparse.Namespace) -> dict[str, object]:
     with tempfile.TemporaryDirectory(prefix="scicumulus-bench-") as place:
         directory = Path(place)
         load = os.getloadavg()[0]
-        samples = rates(directory, counts, options.slots, options.repeats)
+        samples = rates(directory, counts, options.slots, options.repeats, options.peers_python)
         slowdown = with_reader(directory, options.slots, options.repeats)
         idle = idle_share(directory, options.slots)
     spawn, pool = median(samples, "spawn"), median(samples, "pool")
-    peer = samples.get("mpi4py.futures")
     return {
         "activations": options.activations,
         "slots": options.slots,
@@ -160,8 +162,13 @@ def measure(options: argparse.Namespace) -> dict[str, object]:
         "functions_per_s": median(samples, "function"),
         "functions_steady_per_s": median(samples, "steady"),
         "process_pool_per_s": pool,
-        "mpi4py_futures_per_s": statistics.median(peer) if peer else None,
         "functions_ratio_to_process_pool": median(samples, "function") / pool,
+        "peers_per_s": {
+            f"{peer} {kind}": median(samples, f"{peer} {kind}")
+            for kind in ("programs", "calls")
+            for peer in peers.SHARES
+            if f"{peer} {kind}" in samples
+        },
         "start_up_s": median(samples, "start up"),
         "around_s": median(samples, "program around"),
         "reader_slowdown": slowdown,
@@ -173,11 +180,14 @@ def measure(options: argparse.Namespace) -> dict[str, object]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--activations", type=int, default=2000, help="programs")
+    parser.add_argument("--activations", type=int, default=10_000, help="programs")
     parser.add_argument("--montage", type=int, default=1000, help="programs of a mosaic")
     parser.add_argument("--functions", type=int, default=20_000, help="calls of a function")
     parser.add_argument("--slots", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument(
+        "--peers-python", default="", metavar="PYTHON", help="a Python that has the peers installed"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     options = parser.parse_args()
     result = measure(options)
@@ -195,13 +205,15 @@ def main() -> None:
         ("no-op Python calls/s", "functions_per_s", ",.0f"),
         ("  without the workers' start", "functions_steady_per_s", ",.0f"),
         ("  ProcessPoolExecutor, nothing recorded", "process_pool_per_s", ",.0f"),
-        ("  mpi4py.futures, nothing recorded", "mpi4py_futures_per_s", ",.0f"),
         ("one activation, the whole command, s", "start_up_s", ".2f"),
         ("a heavy reader makes a run longer by", "reader_slowdown", ".1%"),
         ("master, slaves, keepers while programs sleep", "idle_cpu_share", ".1%"),
     ):
-        value = result[name]
-        print(f"  {text:46s} {'-' if value is None else format(value, form):>10s}")
+        print(f"  {text:46s} {format(result[name], form):>10s}")
+    print("  peers, most of which record nothing; programs also as ratio to the loop")
+    for peer, per_s in result["peers_per_s"].items():
+        ratio = f"{per_s / result['spawn_per_s']:10.2f}" if peer.endswith("programs") else ""
+        print(f"    {peer.replace('_', ' '):44s} {per_s:10,.0f}{ratio}")
 
 
 if __name__ == "__main__":

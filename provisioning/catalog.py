@@ -19,6 +19,7 @@ from typing import Any
 from provisioning.published import PUBLISHED
 from scicore.errors import UsageError
 from scicore.model.cloud import VmType
+from scicore.model.money import FREE, Tariff
 
 REGION = "us-east-1"
 PAPERS = Path("papers")  # instead of a catalog's file: the types as the papers have them
@@ -110,13 +111,8 @@ def load_catalog(path: Path) -> dict[str, VmType]:
 
 def load_types(path: Path) -> dict[str, VmType]:
     """Those of the file alone."""
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"catalog {path} cannot be read: {error.strerror}") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"catalog {path} is no TOML: {error}", _EXAMPLE) from error
-    unknown = sorted(set(document) - {"vm_type"})
+    document = _document(path)
+    unknown = sorted(set(document) - {"vm_type", "transfer"})
     entries = document.get("vm_type", [])
     if unknown or not isinstance(entries, list) or not entries:
         found = f"found {', '.join(unknown)}" if unknown else "found no [[vm_type]] table"
@@ -130,7 +126,38 @@ def load_types(path: Path) -> dict[str, VmType]:
     return own
 
 
-def catalog_text(types: Iterable[VmType], remark: str) -> str:
+def load_tariff(path: Path) -> Tariff:
+    """What data cost between regions, from the file's [[transfer]] tables."""
+    if path == PAPERS and not path.exists():
+        return FREE
+    entries = _document(path).get("transfer", [])
+    example = 'write [[transfer]] tables with from = "eu-west-1", to = "us-east-1", usd_per_gb'
+    prices: dict[tuple[str, str], float] = {}
+    for number, entry in enumerate(entries if isinstance(entries, list) else [entries], start=1):
+        place = f"catalog {path}, transfer {number}"
+        if not isinstance(entry, dict) or set(entry) != {"from", "to", "usd_per_gb"}:
+            raise UsageError(
+                f"{place}: expected from, to and usd_per_gb, and nothing else", example
+            )
+        pair = entry["from"], entry["to"]
+        if not all(isinstance(region, str) and region for region in pair):
+            raise UsageError(f"{place}: expected the names of two regions", example)
+        if pair in prices:
+            raise UsageError(f"{place}: {pair[0]} to {pair[1]} has a price already")
+        prices[pair] = _number(place, "usd_per_gb", entry["usd_per_gb"])
+    return Tariff(prices)
+
+
+def _document(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"catalog {path} cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"catalog {path} is no TOML: {error}", _EXAMPLE) from error
+
+
+def catalog_text(types: Iterable[VmType], remark: str, tariff: Tariff = FREE) -> str:
     """A catalog's file; JSON's strings and numbers are TOML's."""
     lines = [f"# {remark}"]
     for vm_type in types:
@@ -139,6 +166,14 @@ def catalog_text(types: Iterable[VmType], remark: str) -> str:
             f"{key} = {json.dumps(getattr(vm_type, key))}"
             for key in (*_REQUIRED, *_DEFAULTS, *_WORDS)
         ]
+    for (sender, receiver), usd_per_gb in tariff.usd_per_gb.items():
+        lines += [
+            "",
+            "[[transfer]]",
+            f"from = {json.dumps(sender)}",
+            f"to = {json.dumps(receiver)}",
+        ]
+        lines += [f"usd_per_gb = {json.dumps(usd_per_gb)}"]
     return "\n".join([*lines, ""])
 
 

@@ -11,6 +11,7 @@ place, where the master asks for it.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -41,6 +42,7 @@ _RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 
 def main() -> None:
     """An exception in one rank ends all of them: the others would wait for ever."""
+    gc.set_threshold(*config.SELDOM)
     spare = None if _told_rank() == "0" else Spare()  # before MPI is there
     from scicore.engine import mpi
 

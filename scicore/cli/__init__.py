@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import click
 
 import scicore
+from scicore import config
 
 VERBS: Mapping[str, str] = {
     "init": "make a new workflow directory that runs as it is",
@@ -19,6 +21,7 @@ VERBS: Mapping[str, str] = {
     "plan": "make and store a schedule plan",
     "compare": "several planners side by side",
     "simulate": "what a plan would do, also under noise and failures",
+    "whatif": "time and money of several fleets and planners, with their odds, before a launch",
     "explain": "why a plan is as it is; why an activation ran where and when, or does not run",
     "import": "a DAX or WfFormat trace becomes a workflow",
     "setup": "store a workflow without running it",
@@ -76,6 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from scicore.cli.output import fail
     from scicore.errors import ScicumulusError
 
+    gc.set_threshold(*config.SELDOM)
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         code = scicumulus.main(words, prog_name="scicumulus", standalone_mode=False)

@@ -13,7 +13,7 @@ from scicore.cli.output import database_option, json_option, print_json, print_t
 if TYPE_CHECKING:
     from scicore.model.plan import Plan
 
-SLOW = frozenset({"exact"})  # not without being asked
+SLOW = frozenset({"exact", "reassign-pareto", "ga", "mdp"})  # not without being asked
 
 
 @click.command(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from scicore.cli.explained import ActivationOrPlan, explain_activation
+from scicore.cli.explained_solver import print_solver, solver_document
 from scicore.cli.output import database_option, json_option, print_json, print_table, say
 
 if TYPE_CHECKING:
@@ -44,19 +45,20 @@ def explain_plan(
 ) -> None:
     """Where each activity's runtime estimate comes from, and why its VM was chosen.
 
-    Both as they were when plan ID was made. A choice is compared with every other VM while all
-    else stays as planned.
+    With mdp, first which solver was chosen, and why. All as it was when plan ID was made. A choice
+    is compared with every other VM while all else stays as planned.
     """
     from scicore.errors import UsageError
     from scicore.planners.alternatives import choices
     from scicore.provenance.connection import connect, reading
-    from scicore.provenance.plans import load_estimates, load_problem
+    from scicore.provenance.plans import load_estimates, load_policy, load_problem
     from scicore.provenance.store import load_plan
 
     with reading(connect(database_url).engine) as connection:
         _, plan = load_plan(connection, plan_id)
         estimates = load_estimates(connection, plan_id)
         problem = load_problem(connection, plan_id, plan.fleet)
+        policy = load_policy(connection, plan_id) if plan.algorithm == "mdp" else None
     if problem is None:
         raise UsageError(
             f"plan {plan_id} was made by a version that did not keep what plans rest on",
@@ -68,8 +70,11 @@ def explain_plan(
     if activation is not None:
         estimates = tuple(each for each in estimates if each.activity == made[0].activity)
     if as_json:
-        print_json(_document(plan_id, plan, estimates, made))
+        solver = {} if policy is None else {"solver": solver_document(policy)}
+        print_json({**_document(plan_id, plan, estimates, made), **solver})
         return
+    if policy is not None:
+        print_solver(policy)
     _print_estimates(estimates)
     click.echo()
     if activation is not None:

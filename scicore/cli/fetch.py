@@ -49,7 +49,7 @@ def command(run: str, hostfile: Path | None, database_url: str | None, as_json: 
     database = connect(database_url)
     with database.engine.connect() as connection:
         run_id = resolve_run(connection, run)
-        stored = load_run(connection, run_id)
+        stored = load_run(connection, run_id, whole=False)
         # Inputs are where they were.
         recorded = {
             path: digest

@@ -57,9 +57,13 @@ settings_option = click.option(
 
 def problem_options(command: _F) -> _F:
     """What a planner and a simulator are told about the cloud."""
+    return fleet_option(cloud_options(command))
+
+
+def cloud_options(command: _F) -> _F:
+    """The same without the fleet."""
     for option in reversed(
         (
-            fleet_option,
             click.option(
                 "--catalog",
                 type=click.Path(path_type=Path, dir_okay=False),

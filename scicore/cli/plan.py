@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from scicore.cli.money_options import doubt_of, front_options, objective_of
 from scicore.cli.options import (
     algorithm_option,
     budget_option,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 @seed_option
 @budget_option
 @settings_option
+@front_options
 @click.option(
     "--curve",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -49,15 +51,27 @@ def command(
     seed: int,
     budget: float | None,
     settings: tuple[str, ...],
+    objective: str | None,
+    deadline: float | None,
+    max_cost: float | None,
+    confidence: float,
+    noise: float,
+    quota: int | None,
+    picture: Path | None,
     curve: Path | None,
     database_url: str | None,
     as_json: bool,
-) -> None:
+) -> int:
     """Make a schedule plan for the workflow SPEC and store it in the provenance database.
 
     SPEC is SciCumulus XML, DAX or WfFormat. Runtimes are learned from earlier runs; `scicumulus
     explain plan ID` says how. A learner starts from what it learned last for this workflow.
+
+    With --objective, --deadline or --max-cost, all plans that trade time for money are made, shown
+    and stored, and one is chosen; exit code 4 if none keeps the limits. `--fleet auto` chooses the
+    VMs, too.
     """
+    from scicore.cli.auto_fleet import AUTO
     from scicore.cli.loading import load
     from scicore.cli.planning import Wish, policy_for, read_settings_option, solve
     from scicore.cli.preparation import Cloud, prepare_grounds, store_plan
@@ -67,9 +81,17 @@ def command(
 
     if curve is not None:
         require_format(curve, "--curve learning.png")
+    if picture is not None:
+        require_format(picture, "--picture front.png")
     wish = Wish(algorithm, seed, read_settings_option(settings), budget)
-    specification = load(spec)
     cloud = Cloud(fleet, catalog, transfer, not no_boot, processors)
+    if fleet == AUTO or any(each is not None for each in (objective, deadline, max_cost, picture)):
+        from scicore.cli.front_planning import Asked, plan_front
+
+        goal = objective_of(objective, deadline, max_cost)
+        asked = Asked(spec, cloud, wish, goal, doubt_of(confidence, noise, seed), quota)
+        return plan_front(asked, picture, database_url, as_json=as_json)
+    specification = load(spec)
     engine = connect(database_url).engine
     with reading(engine) as connection:
         grounds = prepare_grounds(connection, specification.workflow, cloud)
@@ -88,7 +110,7 @@ def command(
         _draw(learning, plan, specification.workflow.tag, curve)
     if as_json:
         print_json(as_document(plan_id, plan))
-        return
+        return 0
     _print_vms(plan)
     say(
         f"plan {plan_id} ({plan.algorithm}): {len(plan.assignments)} activations, "
@@ -97,6 +119,7 @@ def command(
     )
     say(f"why: scicumulus explain plan {plan_id}")
     say(f"run it: scicumulus run {spec} --plan {plan_id}")
+    return 0
 
 
 def as_document(plan_id: int, plan: Plan) -> dict[str, object]:

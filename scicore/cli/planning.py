@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from sqlalchemy import Connection
 
+from scicore.cli.experienced import world_now
 from scicore.errors import UsageError
 from scicore.model.estimate import Grounds
+from scicore.model.front import Front
 from scicore.model.plan import Plan, Policy
 from scicore.model.workflow import Workflow
 from scicore.planners import ALIASES, DEFAULT, planner
-from scicore.planners.base import Budget, Progress, Report
+from scicore.planners.base import Budget, Planner, Progress, Report
+from scicore.planners.mdp import Mdp
 from scicore.provenance.plans import latest_policy
 
 LEARNER = "reassign-plus"
+EVOLVING = ("ga", "mdp")  # they need some generations before they are any good
+EVOLVING_S = 2.0  # so long they may take before any run
 SHARE_OF_RUN = 0.05  # of the predicted makespan, that planning may take before a run
 
 
@@ -36,10 +42,18 @@ def algorithm_of(wanted: str | None, workflow: Workflow) -> str:
     return ALIASES.get(name.lower(), name)
 
 
+def before_deadline(wish: Wish, workflow: Workflow, deadline_s: float | None) -> Wish:
+    """mdp is told of the deadline: a run that misses it counts as a failure, later."""
+    if deadline_s is None or algorithm_of(wish.algorithm, workflow) != Mdp.name:
+        return wish
+    return replace(wish, settings={"deadline_s": f"{deadline_s:g}", **wish.settings})
+
+
 def policy_for(connection: Connection, workflow: Workflow, wish: Wish) -> Policy | None:
     """What the planner has learned last about the workflow; unknown planners are refused."""
     name = algorithm_of(wish.algorithm, workflow)
-    planner(name, wish.settings)
+    if isinstance(planner(name, wish.settings), Mdp):
+        return world_now(connection, workflow.tag)
     return latest_policy(connection, workflow.tag, name)
 
 
@@ -51,6 +65,36 @@ def solve(
     report: Report | None = None,
 ) -> Plan:
     """The plan, with what it rests on. No connection is held while a learner takes its time."""
+
+    def make(chosen: Planner[Any], budget: Budget | None, note: Report) -> Sequence[Plan]:
+        return [chosen.plan(grounds.problem, wish.seed, budget, note, policy)]
+
+    (plan,) = _timed(workflow, grounds, wish, make, report)
+    return plan
+
+
+def solve_front(
+    workflow: Workflow,
+    grounds: Grounds,
+    wish: Wish,
+    policy: Policy | None = None,
+    report: Report | None = None,
+) -> Front:
+    """The same for all plans that trade time for money."""
+
+    def make(chosen: Planner[Any], budget: Budget | None, note: Report) -> Sequence[Plan]:
+        return chosen.front(grounds.problem, wish.seed, budget, note, policy).plans
+
+    return Front(tuple(_timed(workflow, grounds, wish, make, report)))
+
+
+def _timed(
+    workflow: Workflow,
+    grounds: Grounds,
+    wish: Wish,
+    make: Callable[[Planner[Any], Budget | None, Report], Sequence[Plan]],
+    report: Report | None,
+) -> list[Plan]:
     chosen = planner(algorithm_of(wish.algorithm, workflow), wish.settings)
     began_s = time.perf_counter()
     budget = None if wish.budget_s is None else Budget(wish.budget_s, time.perf_counter)
@@ -65,11 +109,13 @@ def solve(
         if report is not None:
             report(progress)
 
-    plan = chosen.plan(grounds.problem, wish.seed, budget, note, policy)
+    plans = make(chosen, budget, note)
     if last and last[0].episodes != curve[-1][0]:
         curve.append((last[0].episodes, curve[-1][1]))
     planning_s = time.perf_counter() - began_s
-    return replace(plan, planning_s=planning_s, curve=tuple(curve), grounds=grounds)
+    return [
+        replace(plan, planning_s=planning_s, curve=tuple(curve), grounds=grounds) for plan in plans
+    ]
 
 
 def budget_before_run_s(grounds: Grounds) -> float:

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from provisioning.catalog import CATALOG, load_catalog
+from provisioning.catalog import CATALOG, load_catalog, load_tariff
 from scicore.cli.grounds import grounds_of
 from scicore.cli.loading import Specification, default_fleet
 from scicore.cli.planning import (
+    EVOLVING,
+    EVOLVING_S,
     LEARNER,
     Wish,
     algorithm_of,
@@ -25,6 +27,7 @@ from scicore.errors import UsageError
 from scicore.execution.messages import FileRecorded
 from scicore.model.cloud import Fleet, VmType, as_processors, parse_fleet
 from scicore.model.estimate import Grounds
+from scicore.model.money import FREE, Tariff
 from scicore.model.plan import Plan
 from scicore.model.problem import Transfer
 from scicore.model.workflow import FieldType, Workflow
@@ -53,6 +56,12 @@ def base_catalog(file: Path | None) -> Mapping[str, VmType]:
     """What ships, and what the file adds: the one asked for, else the user's own."""
     chosen = file or user_catalog()
     return load_catalog(chosen) if file or chosen.exists() else CATALOG
+
+
+def tariff_of(file: Path | None) -> Tariff:
+    """What the same file says about data between regions."""
+    chosen = file or user_catalog()
+    return load_tariff(chosen) if file or chosen.exists() else FREE
 
 
 def fleet_of(text: str | None, workflow: Workflow, catalog: Path | None = None) -> Fleet:
@@ -87,7 +96,11 @@ def planned_grounds(
     default = Transfer.NONE if here else Transfer.EDGE
     transfer = default if cloud.transfer is None else Transfer(cloud.transfer)
     catalog = catalog_of(cloud.catalog, workflow)
-    return grounds_of(connection, workflow, fleet, catalog, transfer, cloud.boot)
+    grounds = grounds_of(connection, workflow, fleet, catalog, transfer, cloud.boot)
+    tariff = tariff_of(cloud.catalog)
+    if not tariff.usd_per_gb:
+        return grounds
+    return replace(grounds, problem=replace(grounds.problem, tariff=tariff))
 
 
 def make_plan(
@@ -96,8 +109,11 @@ def make_plan(
     """The plan for a run that starts right away: planning must not take longer than it pays."""
     grounds = planned_grounds(connection, workflow, fleet, Cloud())
     wish = Wish(algorithm, seed)
-    if algorithm_of(algorithm, workflow) == LEARNER:
+    name = algorithm_of(algorithm, workflow)
+    if name == LEARNER:
         wish = replace(wish, budget_s=budget_before_run_s(grounds))
+    elif name in EVOLVING:
+        wish = replace(wish, budget_s=max(EVOLVING_S, budget_before_run_s(grounds)))
     return solve(workflow, grounds, wish, policy_for(connection, workflow, wish))
 
 

@@ -47,7 +47,7 @@ def command(run: str, hostfile: Path | None, database_url: str | None, as_json: 
     database = connect(database_url)
     with database.engine.connect() as connection:
         run_id = resolve_run(connection, run)
-        stored = load_run(connection, run_id)
+        stored = load_run(connection, run_id, whole=False)
         held = is_held(connection, run_id)
     if held and stored.state is RunState.PAUSED:
         steer(str(run_id), "resume", database_url, as_json)

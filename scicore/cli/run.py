@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from scicore import config
 from scicore.cli.output import database_option, json_option, print_json, say, undisturbed
 
 if TYPE_CHECKING:
@@ -202,7 +203,9 @@ def _early_job(fleet: str | None, as_json: bool) -> EarlyJob | None:
     from scicore.engine.launch import EarlyJob
 
     plain = re.fullmatch(r"(\d{1,4})xlocal", default_fleet() if fleet is None else fleet)
-    return EarlyJob(int(plain[1]), to_stderr=as_json) if plain else None
+    if plain is None:
+        return None
+    return EarlyJob(int(plain[1]), {config.SUPERVISED: "1"}, to_stderr=as_json)
 
 
 def _in_cloud(

@@ -89,13 +89,26 @@ def see_through(
     patience_s = config.seconds(config.DATABASE_PATIENCE, PATIENCE_S)
     with _keepers_end(job):
         try:
-            return _see_through(database, job, patience_s, to_stderr, early)
+            summary = _see_through(database, job, patience_s, to_stderr, early)
+            _learn_from(database, summary)
+            return summary
         except KeyboardInterrupt:  # it came while no mpirun was there to be asked
             close_run(database.engine, job.run_id, RunState.STOPPED)
             raise
         except LaunchError:  # no host is left
             close_run(database.engine, job.run_id, RunState.INTERRUPTED)
             raise
+
+
+def _learn_from(database: Database, summary: RunSummary) -> None:
+    """A planner that learns from real runs is told; if the database is away, next time."""
+    if summary.algorithm != "mdp":
+        return
+    from scicore.cli.experienced import learn_from_runs
+    from scicore.provenance.patience import AWAY
+
+    with contextlib.suppress(*AWAY), database.engine.begin() as connection:
+        learn_from_runs(connection)
 
 
 @contextmanager

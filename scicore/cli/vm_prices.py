@@ -17,10 +17,11 @@ def prices(types: tuple[str, ...], refresh: bool, region: str | None, as_json: b
 
     --refresh needs credentials that may describe instance types and read the price list.
     """
-    from provisioning.catalog import CATALOG, catalog_text, load_types
+    from provisioning.catalog import CATALOG, catalog_text, load_tariff, load_types
     from scicore.cli.preparation import base_catalog
     from scicore.config import user_catalog
     from scicore.errors import UsageError
+    from scicore.model.money import FREE
 
     known = dict(base_catalog(None))
     if refresh:
@@ -32,7 +33,8 @@ def prices(types: tuple[str, ...], refresh: bool, region: str | None, as_json: b
         own.update((each.name, each) for each in found)
         file.parent.mkdir(parents=True, exist_ok=True)
         draft = file.with_suffix(".new")
-        draft.write_text(catalog_text(own.values(), "from AWS"), encoding="utf-8")
+        tariff = load_tariff(file) if file.exists() else FREE
+        draft.write_text(catalog_text(own.values(), "from AWS", tariff), encoding="utf-8")
         draft.replace(file)
         known.update(own)
         say(f"{len(found)} prices of today are in {file}")

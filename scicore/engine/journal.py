@@ -1,7 +1,8 @@
 """What a VM has done, on its disk before anybody is told.
 
 Frames are appended and never changed. Each has its length and checksum in front, so that a frame
-that was cut off by a crash is recognised, and forgotten with everything behind it.
+that was cut off by a crash is recognised, and forgotten with everything behind it. When most of
+them matter no longer, those that do are written to a new file, which takes the place of the old.
 """
 
 from __future__ import annotations
@@ -47,39 +48,61 @@ class Journal:
         """Open it, and hold it alone for as long as this process lives."""
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.new = not path.exists()  # nobody has kept this VM before
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self._file)
-            raise JournalTaken(path) from None
-        self._size = 0
+        self._path = path
+        self._file = _held(path)
+        self.size_bytes = 0
 
     def read(self) -> Iterator[Entry]:
         """Every whole frame; then the journal is ready to be written to."""
         with os.fdopen(os.dup(self._file), "rb") as stream:
             stream.seek(0)
             while (frame := _next(stream.read)) is not None:
-                self._size += _HEAD + len(frame)
+                self.size_bytes += _HEAD + len(frame)
                 yield _decode(frame)
-        os.ftruncate(self._file, self._size)
+        os.ftruncate(self._file, self.size_bytes)
 
     def write(self, *entries: Entry) -> bool:
         """False: the disk does not take it. A half-written frame is taken back."""
         data = b"".join(map(_frame, entries))
         try:
-            written = os.pwrite(self._file, data, self._size)
+            written = os.pwrite(self._file, data, self.size_bytes)
         except OSError:
             written = 0
         if written < len(data):
             with contextlib.suppress(OSError):
-                os.ftruncate(self._file, self._size)
+                os.ftruncate(self._file, self.size_bytes)
             return False
-        self._size += len(data)
+        self.size_bytes += len(data)
         return True
+
+    def begin_anew(self, *entries: Entry) -> None:
+        """With these alone. Whoever is killed meanwhile leaves the old file or the new one."""
+        fresh = self._path.with_suffix(".fresh")
+        data = b"".join(map(_frame, entries))
+        with contextlib.suppress(OSError):  # no room: the old one goes on
+            file = _held(fresh, os.O_TRUNC)
+            if os.write(file, data) < len(data):
+                os.close(file)
+                return
+            fresh.rename(self._path)
+            os.close(self._file)
+            self._file, self.size_bytes = file, len(data)
 
     def close(self) -> None:
         os.close(self._file)
+
+
+def _held(path: Path, flags: int = 0) -> int:
+    """The file, locked; it must still be the one of that name when it is."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | flags, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(file), path.stat()):
+            return file
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    os.close(file)
+    raise JournalTaken(path)
 
 
 def _frame(entry: Entry) -> bytes:

@@ -22,6 +22,7 @@ from scicore.engine.wire import Joined, Orders, Request, Welcome, decode_to_slav
 from scicore.execution.messages import AttemptEnded, Cancel, Claim, Start, Stop
 
 _TURN_S = 1.0  # at most between two looks at the clock
+MOST_BYTES = 4 << 20  # of results in the journal that are in the database already
 TELL_S = 0.02  # while there is enough to do, results wait so long for company on their way
 
 
@@ -44,6 +45,7 @@ class Keeper:
         self._heard_at = time.monotonic()
         self._results: deque[Ended] = deque()  # not known to be in the database yet
         self._count = 0  # results so far
+        self._least_bytes = 0  # of the journal when it began anew
         self._untold: list[AttemptEnded] = []  # in the journal, and not on their way yet
         self._tell_at = 0.0  # monotonic
         self._names: dict[tuple[int, int], str] = {}  # of the attempts under way
@@ -162,8 +164,12 @@ class Keeper:
         while self._results and self._results[0].count <= durable:
             self._results.popleft()
             forgotten = True
-        if forgotten:
-            self._journal.write(Durable(durable))
+        if not forgotten:
+            return
+        self._journal.write(Durable(durable))
+        if self._journal.size_bytes > MOST_BYTES + self._least_bytes:
+            self._journal.begin_anew(Durable(durable), *self._results)
+            self._least_bytes = self._journal.size_bytes
 
     # --- the programs --------------------------------------------------------------------------
 
@@ -200,6 +206,7 @@ class Keeper:
                     self._count = count
                     self._results.append(entry)
                 case Durable(count=count):
+                    self._count = max(self._count, count)
                     while self._results and self._results[0].count <= count:
                         self._results.popleft()
         if not self._journal.new:

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from scicore.config import SUPERVISED
 from scicore.engine.process import everyone
 from scicore.engine.spare import private_place
 from scicore.errors import LaunchError
@@ -130,8 +129,7 @@ class EarlyJob:
     being killed, the line breaks and the job ends.
     """
 
-    def __init__(self, slaves: int, *, to_stderr: bool) -> None:
-        self.slaves = slaves
+    def __init__(self, slaves: int, extra: Mapping[str, str], *, to_stderr: bool) -> None:
         self._place = private_place() / f"early-{os.getpid()}"
         self._place.unlink(missing_ok=True)
         self._listener = socket.socket(socket.AF_UNIX)
@@ -139,7 +137,7 @@ class EarlyJob:
         self._listener.listen()
         command = mpirun_command(slaves, "-m", "scicore", str(self._place), quiet=True)
         stdout = sys.stderr.fileno() if to_stderr else None
-        self._process = _start(command, {SUPERVISED: "1"}, stdout)
+        self._process = _start(command, extra, stdout)
         self._taken = False
 
     @property

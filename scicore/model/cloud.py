@@ -11,6 +11,13 @@ from scicore.errors import UsageError
 MINIMUM_BILLED_S = 60
 
 
+def billed_s(seconds: float) -> int:
+    """Per-second billing with the providers' usual minimum; an unused VM costs nothing."""
+    if seconds <= 0:
+        return 0
+    return max(math.ceil(seconds), MINIMUM_BILLED_S)
+
+
 @dataclass(frozen=True, slots=True)
 class VmType:
     name: str
@@ -23,10 +30,8 @@ class VmType:
     region: str = ""  # where the price holds; empty: anywhere
 
     def cost_usd(self, seconds: float) -> float:
-        """Per-second billing with the providers' usual minimum; an unused VM costs nothing."""
-        if seconds <= 0:
-            return 0.0
-        return max(math.ceil(seconds), MINIMUM_BILLED_S) * self.price_usd_per_hour / 3600
+        """Held for so long, from launch to release."""
+        return billed_s(seconds) * self.price_usd_per_hour / 3600
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scicore.model.cloud import Fleet, VmType
+from scicore.model.money import FREE, Tariff
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -38,6 +39,7 @@ class Problem:
     memory_mb: tuple[int, ...] = ()  # that each activation needs; empty or 0 = unknown
     transfer: Transfer = Transfer.EDGE
     boot: bool = True  # a VM's first activation waits for its boot
+    tariff: Tariff = FREE  # what data cost between regions
 
     def graph(self) -> nx.DiGraph[int]:
         import networkx as nx  # slow to import

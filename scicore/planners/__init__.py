@@ -8,15 +8,19 @@ from typing import Any
 
 from scicore.errors import UsageError
 from scicore.planners.base import Planner
+from scicore.planners.brs import Brs
 from scicore.planners.exact import Exact
 from scicore.planners.fcfs import Fcfs
+from scicore.planners.ga import Ga
 from scicore.planners.heft import Heft
 from scicore.planners.max_min import MaxMin
 from scicore.planners.mct import Mct
+from scicore.planners.mdp import Mdp
 from scicore.planners.min_min import MinMin
 from scicore.planners.parameters import read_settings
 from scicore.planners.peft import Peft
 from scicore.planners.reassign import Reassign
+from scicore.planners.reassign_pareto import ReassignPareto
 from scicore.planners.reassign_plus import ReassignPlus
 from scicore.planners.round_robin import RoundRobin
 
@@ -30,7 +34,11 @@ PLANNERS: Mapping[str, type[Planner[Any]]] = {
     "peft": Peft,
     "reassign": Reassign,
     "reassign-plus": ReassignPlus,
+    "reassign-pareto": ReassignPareto,
     "exact": Exact,
+    "brs": Brs,
+    "ga": Ga,
+    "mdp": Mdp,
 }
 DEFAULT = "reassign-plus"
 # As <algorithm> says it; the papers' own is `reassign`.

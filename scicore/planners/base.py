@@ -14,10 +14,12 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 import numpy as np
 
 from scicore.errors import UsageError
+from scicore.kernel.billing import bill_usd, prices_of
 from scicore.kernel.instance import NEVER, Floats, Instance, Ints, instance_of
 from scicore.kernel.jit import suited
 from scicore.kernel.strict import decode, lengths_ms
 from scicore.model.cloud import Fleet
+from scicore.model.front import Front
 from scicore.model.plan import Assignment, Plan, Policy
 from scicore.model.problem import Problem
 from scicore.planners.bounds import bounds_of
@@ -83,6 +85,22 @@ class Planner(ABC, Generic[P]):
         `policy` is what an earlier plan for the same workflow has learned (Plan.policy); planners
         that do not learn ignore it, as they ignore budget and progress.
         """
+
+    def front(
+        self,
+        problem: Problem,
+        seed: int,
+        budget: Budget | None = None,
+        progress: Report | None = None,
+        policy: Policy | None = None,
+    ) -> Front:
+        """Plans that trade time for money.
+
+        A planner that knows only time is asked about parts of the fleet, too: these cost less.
+        """
+        from scicore.planners.subfleets import front_over_parts  # which uses planners
+
+        return front_over_parts(self, problem, seed, budget, progress, policy)
 
 
 # -- the check ----------------------------------------------------------------------------------
@@ -251,17 +269,14 @@ def to_plan(
             )
         ),
         makespan_s=makespan_ms / 1000,
-        cost_usd=cost_usd(problem.fleet, vm_of, finish_ms),
+        cost_usd=cost_of(problem, instance, vm_of, finish_ms),
         lower_bound_s=bound_ms / 1000,
         parameters=as_texts(planner.parameters),
         policy=policy,
     )
 
 
-def cost_usd(fleet: Fleet, vm_of: Ints, finish_ms: Ints) -> float:
-    """Every VM is paid from the start of the run, its boot included, to its last finish."""
-    released_ms = np.zeros(len(fleet.vms), dtype=np.int64)
-    np.maximum.at(released_ms, vm_of, finish_ms)
-    return sum(
-        vm.type.cost_usd(ms / 1000) for vm, ms in zip(fleet.vms, released_ms.tolist(), strict=True)
-    )
+def cost_of(problem: Problem, instance: Instance, vm_of: Ints, finish_ms: Ints) -> float:
+    """The other objective: what the schedule costs."""
+    run = suited(bill_usd, len(vm_of) + len(instance.parents))
+    return float(run(instance, prices_of(problem), vm_of, finish_ms))

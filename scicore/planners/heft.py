@@ -66,21 +66,21 @@ class Heft(Planner[Parameters]):
         return to_plan(self, seed, problem, instance, order, vm_of)
 
 
-def ranks_ms(instance: Instance) -> Floats:
+def ranks_ms(instance: Instance, rounds: int = 1) -> Floats:
     """rank_u of each activation, eq. 8: its w_i and the largest c_ij + rank_u of its children."""
-    rank = suited(upward_ranks, len(instance.order) + len(instance.children))
+    rank = suited(upward_ranks, rounds * (len(instance.order) + len(instance.children)))
     return rank(instance, mean_runtimes_ms(instance), mean_ms_per_byte(instance))
 
 
-def schedule(instance: Instance) -> tuple[Ints, Ints]:
-    """HEFT's plan order, and the VM of each activation."""
+def schedule(instance: Instance, rounds: int = 1) -> tuple[Ints, Ints]:
+    """HEFT's plan order, and the VM of each activation. `rounds`: so many such calls are made."""
     count, vms = instance.runtime_ms.shape
     if not count:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    rank_u = ranks_ms(instance)
+    rank_u = ranks_ms(instance, rounds)
     # The sort is stable: equal ranks (parents that take no time) stay in topological order.
     urgent_first = instance.order[np.argsort(-rank_u[instance.order], kind="stable")]
     vm_of, start_ms, finish_ms = (np.zeros(count, dtype=np.int64) for _ in range(3))
-    place = suited(inserted, count * vms)
+    place = suited(inserted, rounds * count * vms)
     place(instance, urgent_first, *no_bias(instance), vm_of, start_ms, finish_ms)
     return order_by_start(instance, start_ms, finish_ms), vm_of

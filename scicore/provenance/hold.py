@@ -145,10 +145,13 @@ class Hold:
 
 def is_held(connection: Connection, run_id: int) -> bool:
     """Whether some master is at work on the run."""
+    return run_id in held_runs(connection)
+
+
+def held_runs(connection: Connection) -> frozenset[int]:
+    """The runs that some master is at work on."""
     query = """
-        SELECT EXISTS (
-            SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = :lock AND objid = :run
-            AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-        )
+        SELECT objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND classid = :lock
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
     """
-    return bool(connection.scalar(text(query), {"lock": _LOCK, "run": run_id}))
+    return frozenset(connection.scalars(text(query), {"lock": _LOCK}))

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, insert, select
 
 from scicore.model.cloud import Fleet
 from scicore.model.estimate import Estimate, Grounds, Source
+from scicore.model.money import Tariff
 from scicore.model.plan import Plan, Policy
 from scicore.model.problem import Problem, Transfer
 from scicore.provenance import tables
@@ -65,6 +66,12 @@ def save_policy(connection: Connection, plan_id: int, workflow_tag: str, plan: P
         )
 
 
+def load_policy(connection: Connection, plan_id: int) -> Policy | None:
+    """What was learned on the way to this plan."""
+    policy = tables.policy.c
+    return _learned(connection.scalar(select(policy.policy).where(policy.plan_id == plan_id)))
+
+
 def load_curve(connection: Connection, plan_id: int) -> tuple[tuple[int, float], ...]:
     """How the plan got better while it was learned: episodes and the best makespan by then."""
     policy = tables.policy.c
@@ -81,7 +88,12 @@ def latest_policy(connection: Connection, workflow_tag: str, algorithm: str) -> 
         .order_by(policy.plan_id.desc())
         .limit(1)
     )
-    return found and {name: value for name, value in found.items() if name != _CURVE}
+    return _learned(found)
+
+
+def _learned(stored: Policy | None) -> Policy | None:
+    """Without what is kept beside it."""
+    return stored and {name: value for name, value in stored.items() if name != _CURVE}
 
 
 # --- problems as bytes ----------------------------------------------------------------------------
@@ -108,6 +120,7 @@ def _encode(problem: Problem) -> bytes:
         "of_vm": of_vm,
         "transfer": problem.transfer,
         "boot": problem.boot,
+        "tariff": [[*pair, usd] for pair, usd in problem.tariff.usd_per_gb.items()],
     }
     return zlib.compress(msgspec.msgpack.encode(document), level=1)
 
@@ -131,6 +144,7 @@ def _decode(document: bytes, fleet: Fleet) -> Problem:
         memory_mb=tuple(_ints(found["memory_mb"]).tolist()),
         transfer=Transfer(found["transfer"]),
         boot=found["boot"],
+        tariff=Tariff({(one, other): usd for one, other, usd in found.get("tariff", ())}),
     )
 
 

@@ -7,11 +7,23 @@ import hashlib
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from sqlalchemy import Column, Connection, Engine, RowMapping, func, insert, select, update
+from sqlalchemy import (
+    Column,
+    Connection,
+    Engine,
+    RowMapping,
+    Text,
+    cast,
+    func,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.dialects.postgresql import insert as insert_or_leave
 
 import scicore
@@ -24,6 +36,7 @@ from scicore.model.workflow import Activity, Dataset, Relation, Workflow
 from scicore.provenance import relation_views, tables
 from scicore.provenance.sheet import copy_rows
 
+_values = msgspec.json.Decoder(dict[str, str]).decode
 _GOING_ON = (RunState.PREPARED, RunState.RUNNING, RunState.PAUSED)
 
 
@@ -173,8 +186,8 @@ def _as_row(assignment: Assignment) -> dict[str, Any]:
     return {name: getattr(assignment, name) for name in Assignment.__dataclass_fields__}
 
 
-def load_plan(connection: Connection, plan_id: int) -> tuple[int, Plan]:
-    """The plan and the id of the workflow that it is for."""
+def load_plan(connection: Connection, plan_id: int, *, whole: bool = True) -> tuple[int, Plan]:
+    """The plan and the id of the workflow that it is for; not whole: without assignments."""
     found = connection.execute(
         select(tables.plan).where(tables.plan.c.plan_id == plan_id)
     ).mappings()
@@ -182,7 +195,7 @@ def load_plan(connection: Connection, plan_id: int) -> tuple[int, Plan]:
     if row is None:
         raise UsageError(f"there is no plan {plan_id}", "`scicumulus plan SPEC` makes one")
     columns = [tables.assignment.c[name] for name in Assignment.__dataclass_fields__]
-    assignments = connection.execute(
+    stored = (
         select(*columns)
         .where(tables.assignment.c.plan_id == plan_id)
         .order_by(tables.assignment.c.position)
@@ -193,7 +206,7 @@ def load_plan(connection: Connection, plan_id: int) -> tuple[int, Plan]:
         parameters=row["parameters"],
         seed=row["seed"],
         fleet=fleet,
-        assignments=tuple(Assignment(*assignment) for assignment in assignments),
+        assignments=tuple(starmap(Assignment, connection.execute(stored))) if whole else (),
         makespan_s=row["makespan_s"],
         cost_usd=row["cost_usd"],
         lower_bound_s=row["lower_bound_s"],
@@ -311,7 +324,8 @@ def file_row(run_id: int, file: FileRecorded) -> dict[str, Any]:
     }
 
 
-def load_run(connection: Connection, run_id: int) -> StoredRun:
+def load_run(connection: Connection, run_id: int, *, whole: bool = True) -> StoredRun:
+    """Not whole: without the plan's assignments and the inputs, of which there may be millions."""
     run = (
         connection.execute(select(tables.run).where(tables.run.c.run_id == run_id))
         .mappings()
@@ -324,8 +338,10 @@ def load_run(connection: Connection, run_id: int) -> StoredRun:
             tables.workflow.c.workflow_id == run["workflow_id"]
         )
     ).scalar_one()
-    _, plan = load_plan(connection, run["plan_id"])
-    workflow = _with_inputs(connection, run, msgspec.convert(definition, Workflow))
+    _, plan = load_plan(connection, run["plan_id"], whole=whole)
+    workflow = msgspec.convert(definition, Workflow)
+    if whole:
+        workflow = _with_inputs(connection, run, workflow)
     return StoredRun(
         id=run_id,
         workflow_id=run["workflow_id"],
@@ -342,8 +358,8 @@ def _with_inputs(connection: Connection, run: RowMapping, workflow: Workflow) ->
     relation_ids = relation_ids_of(connection, run["workflow_id"])
     datasets = []
     for dataset in workflow.datasets:
-        stored = connection.scalars(
-            select(tables.tuple_.c["values"])
+        stored = connection.scalars(  # as texts, which we decode faster than the driver
+            select(cast(tables.tuple_.c["values"], Text))
             .where(
                 tables.tuple_.c.run_id == run["run_id"],
                 tables.tuple_.c.relation_id == relation_ids[dataset.relation.name],
@@ -351,7 +367,8 @@ def _with_inputs(connection: Connection, run: RowMapping, workflow: Workflow) ->
             .order_by(tables.tuple_.c.tuple_id)
         )
         names = dataset.relation.field_names
-        rows = tuple(tuple(values[name] for name in names) for values in stored)
+        decoded = map(_values, stored)
+        rows = tuple([tuple([values[name] for name in names]) for values in decoded])
         datasets.append(Dataset(dataset.relation, rows))
     return replace(workflow, datasets=tuple(datasets))
 

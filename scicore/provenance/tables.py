@@ -204,6 +204,23 @@ run = Table(
     Column("batches", BigInteger, nullable=False, server_default="0"),
 )
 
+experience = Table(
+    "experience",
+    metadata,
+    _part_of_key("run_id", ForeignKey("run.run_id")),
+    _text("tag"),
+    _text("solver"),
+    _number("hour"),
+    _figure("load"),
+    _text("result"),
+    _number("next_hour"),
+    _figure("next_load"),
+    _text("next_result"),
+    _figure("cost_usd"),
+    _figure("makespan_s"),
+    Index("experience_by_tag", "tag", "run_id"),
+)
+
 vm = Table(
     "vm",
     metadata,

@@ -54,7 +54,7 @@ def simulate(
     run = Execution(*traced(problem, plan, max_attempts), dispatch=dispatch)
     cloud = _Cloud(run, problem, milliseconds(plan.makespan_s), uncertainty, rng, dispatch)
     attempts = cloud.play()
-    return outcome_of(run.state, problem.fleet, attempts, keep=keep)
+    return outcome_of(run.state, problem, cloud.instance, attempts, keep=keep)
 
 
 class _Coming(NamedTuple):
@@ -89,8 +89,8 @@ class _Cloud:
         self._execution = execution
         self._names = [vm.id for vm in problem.fleet.vms]
         self._vms = {name: place for place, name in enumerate(self._names)}
-        self._instance = instance_of(problem)
-        self._runtime_ms: list[list[int]] = self._instance.runtime_ms.tolist()
+        self.instance = instance_of(problem)
+        self._runtime_ms: list[list[int]] = self.instance.runtime_ms.tolist()
         self._uncertainty = uncertainty
         self._fate = draw(uncertainty, count, problem.fleet, horizon_ms, rng)
         self._noise: list[float] = self._fate.noise.tolist()
@@ -107,7 +107,7 @@ class _Cloud:
 
     def play(self) -> Attempts:
         self._tell(0, RunStarted(0.0))
-        for vm, boot_ms in enumerate(self._instance.boot_ms.tolist()):
+        for vm, boot_ms in enumerate(self.instance.boot_ms.tolist()):
             self._expect(boot_ms, vm, "joined")
             lost_ms = self._fate.lost_ms[vm]
             if lost_ms is not None:
@@ -122,7 +122,7 @@ class _Cloud:
             vm=booked[:, 1],
             start_ms=booked[:, 2],
             finish_ms=booked[:, 3],
-            slots=self._instance.cpus[booked[:, 0]],
+            slots=self.instance.cpus[booked[:, 0]],
             finished=booked[:, 4].astype(np.bool_),
         )
 
@@ -213,8 +213,8 @@ class _Cloud:
         vm = self._vms[order.vm]
         index = int(order.rows[0][0])
         start = now_ms
-        if self._instance.moves_data:
-            start = max(start, ready_ms(self._instance, index, vm, self._vm_of, self._finish_ms))
+        if self.instance.moves_data:
+            start = max(start, ready_ms(self.instance, index, vm, self._vm_of, self._finish_ms))
         if self._in_turn:
             start = max(start, self._last_ms[vm])
             self._last_ms[vm] = start
@@ -233,6 +233,8 @@ class _Cloud:
         """The noise of a first attempt is fixed beforehand; a retry has luck of its own."""
         if number == 1:
             return self._noise[index]
+        if self._uncertainty.spreads:
+            return float(np.exp(self._rng.normal(0.0, self._uncertainty.spreads[index])))
         return float(noise_factors(self._uncertainty.noise, 1, self._rng)[0])
 
     def _expect(self, at_ms: int, vm: int, what: str, attempt: _Running | None = None) -> None:

@@ -42,12 +42,15 @@ class Uncertainty:
     slowdown: Slowdown | None = None
     failures: float = 0.0  # probability that an attempt fails
     vm_loss: float = 0.0  # probability that a VM is lost within the predicted makespan
+    spreads: tuple[float, ...] = ()  # instead of `noise`, sigma of each activation; the median is 1
 
     def __post_init__(self) -> None:
         if not 0 <= self.noise <= 5:
             raise UsageError(f"noise: found {self.noise:g}, expected a sigma from 0 to 5")
         if not 0 <= self.failures < 1:
             raise UsageError(f"failures: found {self.failures:g}, expected 0 to less than 1")
+        if not all(0 <= each <= 5 for each in self.spreads):
+            raise UsageError("spreads: expected sigmas from 0 to 5")
         if not 0 <= self.vm_loss <= 1:
             raise UsageError(f"VM loss: found {self.vm_loss:g}, expected 0 to 1")
 
@@ -77,6 +80,8 @@ def draw(
 ) -> Fate:
     """The noise of first attempts comes first: it is the same whatever else may happen."""
     noise = noise_factors(uncertainty.noise, activations, rng)
+    if uncertainty.spreads:
+        noise = np.exp(rng.normal(0.0, uncertainty.spreads))
     slowdown = uncertainty.slowdown or Slowdown(0.0, 1.0)
     return Fate(
         noise=noise,

@@ -8,9 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scicore.kernel.instance import Ints
+from scicore.kernel.billing import moves_usd, prices_of, rent_usd
+from scicore.kernel.instance import Instance, Ints
+from scicore.kernel.jit import suited
 from scicore.model.activation import RunState
-from scicore.model.cloud import Fleet
+from scicore.model.problem import Problem
 
 
 class Attempts(NamedTuple):
@@ -34,8 +36,11 @@ class Outcome:
     attempts: Attempts | None = None
 
 
-def outcome_of(state: RunState, fleet: Fleet, attempts: Attempts, *, keep: bool) -> Outcome:
+def outcome_of(
+    state: RunState, problem: Problem, instance: Instance, attempts: Attempts, *, keep: bool
+) -> Outcome:
     """`keep` the attempts themselves, too."""
+    fleet = problem.fleet
     vms = len(fleet.vms)
     took_ms = (attempts.finish_ms - attempts.start_ms) * attempts.slots
     busy_ms = np.bincount(attempts.vm, took_ms, minlength=vms)
@@ -44,17 +49,19 @@ def outcome_of(state: RunState, fleet: Fleet, attempts: Attempts, *, keep: bool)
     return Outcome(
         state=state,
         makespan_s=makespan_ms / 1000,
-        cost_usd=_bill_usd(fleet, attempts),
+        cost_usd=_bill_usd(problem, instance, attempts),
         utilisation=float(busy_ms.sum() / offered_ms) if offered_ms else 0.0,
         busy_s=tuple((busy_ms / 1000).tolist()),
         attempts=attempts if keep else None,
     )
 
 
-def _bill_usd(fleet: Fleet, attempts: Attempts) -> float:
-    """Every VM is paid from the start of the run, its boot included, to its last attempt's end."""
-    released_ms = np.zeros(len(fleet.vms), dtype=np.int64)
-    np.maximum.at(released_ms, attempts.vm, attempts.finish_ms)
-    return sum(
-        vm.type.cost_usd(ms / 1000) for vm, ms in zip(fleet.vms, released_ms.tolist(), strict=True)
-    )
+def _bill_usd(problem: Problem, instance: Instance, attempts: Attempts) -> float:
+    """Every attempt fetches its data anew, from where its parents finished."""
+    prices = prices_of(problem)
+    usd = suited(rent_usd, len(attempts.vm))(prices, attempts.vm, attempts.finish_ms)
+    if prices.usd_per_gb.any():
+        vm_of = np.zeros(len(problem.activations), dtype=np.int64)
+        vm_of[attempts.activation[attempts.finished]] = attempts.vm[attempts.finished]
+        usd += moves_usd(instance, prices, attempts.activation, attempts.vm, vm_of)
+    return usd

@@ -67,7 +67,7 @@ def decoded(
             slots=instance.cpus,
             finished=np.ones(count, dtype=np.bool_),
         )
-        yield outcome_of(RunState.FINISHED, problem.fleet, attempts, keep=number == 0)
+        yield outcome_of(RunState.FINISHED, problem, instance, attempts, keep=number == 0)
 
 
 def arrays_of(problem: Problem, plan: Plan) -> tuple[Ints, Ints]:

@@ -16,13 +16,20 @@ from hypothesis import strategies as st
 from scicore.errors import UsageError
 from scicore.kernel.strict import decode, lengths_ms
 from scicore.model.cloud import Fleet, Vm, VmType
+from scicore.model.front import front_of
 from scicore.model.plan import Plan
 from scicore.model.problem import Problem, Transfer, milliseconds, transfer_ms
 from scicore.planners import DEFAULT, PLANNERS, planner
 from scicore.planners.base import Budget, Planner, Progress, validated
 from scicore.planners.bounds import bounds_of
 
-QUICK = {"exact": {"effort": "0.05"}, "reassign-plus": {"episodes": "60"}}  # for many problems
+QUICK = {  # for many problems
+    "exact": {"effort": "0.05"},
+    "reassign-plus": {"episodes": "60"},
+    "ga": {"population": "6", "generations": "4"},
+    "mdp": {"solvers": "population=6 generations=4"},
+    "reassign-pareto": {"episodes": "120"},
+}
 every_planner = pytest.mark.parametrize("name", PLANNERS)
 
 
@@ -94,6 +101,26 @@ def problems(draw: st.DrawFn) -> Problem:
 def test_a_plan_keeps_every_promise(name: str, task: Problem, seed: int) -> None:
     made = planner(name, QUICK.get(name))
     plan = made.plan(task, seed)
+    assert_every_promise_is_kept(plan, task)
+    assert made.plan(task, seed) == plan, "same seed, other plan"
+
+
+@every_planner
+@given(task=problems())
+@settings(max_examples=8, deadline=None)
+def test_a_front_is_made_of_such_plans_none_of_which_beats_another(
+    name: str, task: Problem
+) -> None:
+    made = planner(name, QUICK.get(name))
+    front = made.front(task, 0)
+    assert front.points == front_of(front.plans).points
+    for plan in front:
+        assert (plan.algorithm, plan.fleet) == (name, task.fleet)
+        assert_every_promise_is_kept(plan, task)
+    assert made.front(task, 0) == front, "same seed, other front"
+
+
+def assert_every_promise_is_kept(plan: Plan, task: Problem) -> None:
     assert_every_activation_is_assigned_once(plan, task)
     assert_times_follow_from_the_runtimes(plan, task)
     assert_no_child_starts_before_its_data_are_there(plan, task)
@@ -101,7 +128,6 @@ def test_a_plan_keeps_every_promise(name: str, task: Problem, seed: int) -> None
     assert_the_times_are_those_of_the_strict_rule(plan, task)
     assert_objectives_follow_from_the_assignments(plan, task)
     assert_it_is_not_slower_than_one_after_the_other(plan, task)
-    assert made.plan(task, seed) == plan, "same seed, other plan"
 
 
 def assert_every_activation_is_assigned_once(plan: Plan, task: Problem) -> None:

@@ -24,7 +24,7 @@ def vanishes(session: int) -> bool:
 
 
 def test_a_job_that_nobody_wants_any_more_is_ended() -> None:
-    with EarlyJob(1, to_stderr=True) as early:
+    with EarlyJob(1, {}, to_stderr=True) as early:
         session = early.pid
         assert any(seen.session == session for seen in everyone())
     assert vanishes(session)
@@ -36,7 +36,7 @@ def test_a_job_ends_when_whoever_started_it_is_killed(moment: str) -> None:
     code = f"""
 import os, signal, time
 from scicore.engine.launch import EarlyJob
-early = EarlyJob(1, to_stderr=True)
+early = EarlyJob(1, {{}}, to_stderr=True)
 print(early.pid, flush=True)
 {moment}
 os.kill(os.getpid(), signal.SIGKILL)

@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from scicore.engine import process
-from scicore.engine.spare import Spare, end_keepers, reach
+from scicore.engine.spare import HOUSE, Spare, end_keepers, reach
 from scicore.engine.wire import Joined, Orders, Request, Welcome, decode_to_master, encode
 from scicore.execution.messages import AttemptEnded, Claim, Start
 from scicore.model.activation import Cause
@@ -154,6 +154,30 @@ def test_a_killed_keeper_loses_no_result_and_its_programs_are_ended(vm: Vm) -> N
     vm.lose_slave()
     assert vm.join().claims == (Claim("quick.1", 1, 1, first),)
     eventually(lambda: not alive(pid))
+
+
+def test_a_journal_forgets_what_is_durable_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scicore.engine.keeper.MOST_BYTES", 2000)
+    vm = Vm(tmp_path)
+    try:
+        for id in range(1, 31):
+            vm.start("quick", id)
+            vm.ended()
+            vm.link.send(encode(Orders((), durable=id - 1)))
+        journal = tmp_path / HOUSE / "vm-1.journal"
+        eventually(lambda: journal.stat().st_size < 5000)  # thirty results take more
+        vm.start("hold", 31)
+        keeper = parent(vm.begun(31))
+        os.kill(keeper, signal.SIGKILL)
+        eventually(lambda: not alive(keeper))
+        vm.lose_slave()
+        joined = vm.join()
+        assert [claim.name for claim in joined.claims] == ["quick.30"]
+        assert joined.last == 30
+    finally:
+        vm.close()
 
 
 def test_a_stopped_keeper_is_replaced(vm: Vm, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,6 +66,30 @@ def test_a_disk_that_takes_nothing_leaves_the_journal_whole(tmp_path: Path) -> N
     assert read(path) == [result(1)]
 
 
+def test_a_journal_that_begins_anew_has_only_what_it_is_given(tmp_path: Path) -> None:
+    path = tmp_path / "vm.journal"
+    journal = Journal(path)
+    journal.write(*(result(count) for count in range(1, 100)))
+    journal.begin_anew(Durable(98), result(99))
+    with pytest.raises(JournalTaken):  # the new file is held as the old one was
+        Journal(path)
+    journal.write(result(100))
+    journal.close()
+    assert read(path) == [Durable(98), result(99), result(100)]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["vm.journal"]
+
+
+def test_a_journal_that_cannot_begin_anew_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "vm.journal"
+    journal = Journal(path)
+    journal.write(result(1))
+    (tmp_path / "vm.fresh").mkdir()
+    journal.begin_anew(Durable(1))
+    journal.write(result(2))
+    journal.close()
+    assert read(path) == [result(1), result(2)]
+
+
 def test_two_keepers_of_one_vm_cannot_both_hold_it(tmp_path: Path) -> None:
     first = Journal(tmp_path / "vm.journal")
     with pytest.raises(JournalTaken):

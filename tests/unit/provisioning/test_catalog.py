@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from provisioning.catalog import CATALOG, load_catalog
+from provisioning.catalog import CATALOG, catalog_text, load_catalog, load_tariff, load_types
 from scicore.errors import UsageError
 from scicore.model.cloud import VmType, parse_fleet
+from scicore.model.money import Tariff
 
 
 def written(path: Path, text: str) -> Path:
@@ -91,6 +92,33 @@ def test_a_catalog_file_adds_its_types_to_those_that_ship(tmp_path: Path) -> Non
 def test_what_is_wrong_with_a_catalog_is_said(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(UsageError, match=told):
         load_catalog(written(tmp_path, text))
+
+
+TYPE = '[[vm_type]]\nname = "a"\nslots = 1\n'
+WAY = '[[transfer]]\nfrom = "eu"\nto = "us"\nusd_per_gb = 0.02\n'
+
+
+def test_prices_of_data_between_regions_are_read_and_written_again(tmp_path: Path) -> None:
+    file = written(tmp_path, TYPE + WAY)
+    tariff = load_tariff(file)
+    assert tariff == Tariff({("eu", "us"): 0.02})
+    again = written(tmp_path, catalog_text(load_types(file).values(), "again", tariff))
+    assert (load_types(again), load_tariff(again)) == ({"a": VmType("a", 1, 0, 1.0, 0.0)}, tariff)
+    assert load_tariff(written(tmp_path, TYPE)) == Tariff()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('[[transfer]]\nfrom = "eu"', "transfer 1: expected from, to and usd_per_gb"),
+        (WAY.replace('"us"', "1"), "names of two regions"),
+        (WAY.replace("0.02", "-1"), "found usd_per_gb = -1, expected a number 0 or more"),
+        (WAY + WAY, "transfer 2: eu to us has a price already"),
+    ],
+)
+def test_what_is_wrong_with_such_prices_is_said(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        load_tariff(written(tmp_path, TYPE + text))
 
 
 def test_a_catalog_that_is_not_there_is_said(tmp_path: Path) -> None:
