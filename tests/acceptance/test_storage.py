@@ -11,6 +11,7 @@ from typing import Any
 
 import boto3
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from provisioning.netns_host import why_not
 from tests.acceptance.console import SCICUMULUS, Said, finish
@@ -215,7 +216,9 @@ def test_an_input_that_is_gone_fails_its_activation_alone_and_no_secret_is_on_th
     key_body = "".join(
         (site.console.home / "clusters" / site.name / "id_ed25519").read_text().splitlines()[1:-1]
     )
-    secrets = [secret.encode() for secret in (CALLER, ROLE, key_body, "PRIVATE KEY")]
+    passwords = Path(str(conninfo_to_dict(site.console.url)["passfile"])).read_text()
+    password = passwords.strip().rpartition(":")[2]
+    secrets = [each.encode() for each in (CALLER, ROLE, key_body, "PRIVATE KEY", password)]
     assert any(b"provisioning.porter" in text for text in shown.values())
     _silent(secrets, "processes of the hosts", *shown.values())
     for host in hosts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
@@ -86,6 +86,12 @@ class Account:
         cluster = Cluster(name, more.pop("owner", OWNER), KEY, "192.0.2.7/32", "plan 7")
         lease_until = more.pop("lease_until", None) or later(hours=1)
         return Order(cluster, wanted.text, wanted.vms, lease_until, **more)
+
+    def replacement(self, fleet: str, name: str = "m") -> Order:
+        """Of a fleet of one: another VM, with the next number."""
+        order = self.order(name, fleet)
+        (vm,) = order.vms
+        return replace(order, vms=(replace(vm, id=f"{vm.type.name}-2"),))
 
     def up(self, name: str = "m", fleet: str = FLEET, **more: Any) -> tuple[Machine, ...]:
         return self.launching.up(self.order(name, fleet, **more))

@@ -7,7 +7,7 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,17 @@ import pytest
 
 from provisioning import s3
 from provisioning.s3 import Damaged, Gone, Place, Storage, StorageError, digest_of, parse
+from scicore.engine.carriage import Carriage
 from scicore.engine.keeper import Keeper
 from scicore.engine.porter import MOST_DEATHS, Porter
 from scicore.engine.process import program_environment
+from scicore.engine.runner import Runner
+from scicore.engine.wire import Welcome
 from scicore.errors import UsageError
+from scicore.execution.messages import AttemptEnded, Start
+from scicore.model.activation import Cause
 from scicore.model.transfer import Delivery, Parcel, Way
+from scicore.model.workflow import Activity, Field, FieldType, Operator, Relation
 from tests.acceptance.console import eventually
 from tests.integration.s3_stand_in import S3Server, serving_s3
 
@@ -286,7 +292,75 @@ def test_a_porter_that_always_dies_is_given_up(tmp_path: Path) -> None:
     mortal.close()
 
 
+# --- a VM's programs ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def carriage(place: Place, vms: Vms, tmp_path: Path) -> Iterator[Carriage]:
+    """One slot, and an activity that copies the file of its tuple."""
+    url = f"{place.url}?endpoint={place.endpoint}&region=us-east-1"
+    given = Relation("given", (Field("IN", FieldType.FILE),))
+    made = Relation("made", (Field("OUT", FieldType.FILE),))
+    program = tmp_path / "copy.sh"
+    program.write_text('cp "$1" out.txt\nprintf "OUT\\nout.txt\\n" > ERelation.txt\n')
+    copy = Activity("copy", Operator.MAP, f"sh {program} %=IN%", given, made)
+    words = (sys.executable, "-m", "provisioning.porter", url, vms.run)
+    here = str(tmp_path)
+    welcome = Welcome("vm-1", here, here, here, (copy,), porter=words)
+    made_here = Carriage(Runner(welcome), welcome)
+    yield made_here
+    made_here.kill_all()
+    while made_here.busy:
+        made_here.wait(0.1)
+
+
+def order(vms: Vms, id: int) -> Start:
+    return Start("vm-1", id, 1, "copy", f"copy/{id}", ((str(vms.file),),))
+
+
+def ended(carriage: Carriage) -> AttemptEnded:
+    (only,) = eventually(lambda: carriage.wait(0.1), "an attempt to end")
+    return only
+
+
+def test_a_result_is_told_when_its_files_are_in_the_storage(
+    carriage: Carriage, vms: Vms, server: S3Server
+) -> None:
+    vms.stored()
+    carriage.start(order(vms, 1))
+    assert [each.activation for each in carriage.granted] == [1]  # though it is still coming
+    attempt = ended(carriage)
+    assert attempt.cause is Cause.FINISHED, attempt
+    assert [(each.way, each.size_bytes) for each in attempt.transfers] == [
+        (Way.FETCH, len(SOME)),
+        (Way.UPLOAD, len(SOME)),
+    ]
+    assert [key for key in _keys(server, vms) if key.endswith("copy/1/out.txt")]
+    assert carriage.granted == []
+
+
+def test_what_cannot_be_stored_is_no_result(carriage: Carriage, vms: Vms, server: S3Server) -> None:
+    vms.stored()
+    server.fail("forbid", "PUT", "out.txt")
+    carriage.start(order(vms, 1))
+    attempt = ended(carriage)
+    assert (attempt.cause, attempt.rows, attempt.files) == (Cause.NO_DATA, (), ())
+    assert "could not be stored" in attempt.stderr_tail
+    assert "AccessDenied" in attempt.stderr_tail
+
+
+def test_what_waits_for_its_files_can_be_cancelled(
+    carriage: Carriage, vms: Vms, server: S3Server
+) -> None:
+    vms.stored()
+    server.go_away(3.0)
+    carriage.start(order(vms, 1))
+    carriage.cancel(1, 1)
+    assert ended(carriage).cause is Cause.CANCELLED
+    carriage.start(order(vms, 2))  # and the next one has its files when the storage is back
+    assert ended(carriage).cause is Cause.FINISHED
+
+
 def test_only_who_carries_files_knows_of_boto3() -> None:
-    keeper: Callable[..., object] = Keeper
-    code = f"import {keeper.__module__}, sys; sys.exit('boto3' in sys.modules)"
+    code = f"import {Keeper.__module__}, sys; sys.exit('boto3' in sys.modules)"
     assert os.spawnl(os.P_WAIT, sys.executable, sys.executable, "-c", code) == 0
