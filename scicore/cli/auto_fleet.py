@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sqlalchemy import Connection
 
 from scicore.cli.output import say
 from scicore.cli.preparation import Cloud, catalog_of, planned_grounds
-from scicore.cli.rental import ledger_of
 from scicore.errors import UsageError
 from scicore.model.cloud import VmType
+from scicore.model.cluster import ClusterRecord, Intent
 from scicore.model.estimate import Grounds
 from scicore.model.front import Point, hypervolume
 from scicore.model.objective import Objective
@@ -34,15 +36,14 @@ def rentable(workflow: Workflow, cloud: Cloud) -> list[VmType]:
     return priced
 
 
-def room_of(workflow: Workflow, quota: int | None, database_url: str | None) -> Room:
-    """What max_vm_amount allows and the quota leaves beside the VMs that are rented already."""
+def room_of(workflow: Workflow, quota: int | None, clusters: Iterable[ClusterRecord]) -> Room:
+    """What max_vm_amount allows and the quota leaves beside the clusters that are up in EC2."""
     allowed = DEFAULT_QUOTA if quota is None else quota
     rented = sum(
-        intent.vm_type.slots
-        for record in ledger_of(database_url).all_open()
+        intent.vm_type.slots * _alive(intent)
+        for record in clusters
+        if record.provider == "ec2"
         for intent in record.intents
-        for instance in intent.instances
-        if instance.ended_at is None
     )
     if rented >= allowed:
         raise UsageError(
@@ -54,10 +55,22 @@ def room_of(workflow: Workflow, quota: int | None, database_url: str | None) -> 
     return Room(workflow.max_vm_amount or MOST_VMS, allowed - rented)
 
 
+def _alive(intent: Intent) -> int:
+    """VMs that are there, or may be on their way."""
+    if intent.outcome is None:
+        return len(intent.vms)
+    return sum(instance.ended_at is None for instance in intent.instances)
+
+
 def mixes_for(
     connection: Connection, workflow: Workflow, cloud: Cloud, room: Room, objective: Objective
 ) -> list[Grounds]:
     """What a planner is asked for each mix of VMs that may be the right one."""
+    if cloud.processors:
+        raise UsageError(
+            "--fleet auto: VMs that are rented have slots; --processors is for comparisons",
+            "name the fleet, or leave --processors out",
+        )
     one_of_each = fleet_of(rentable(workflow, cloud))
     grounds = planned_grounds(connection, workflow, one_of_each, cloud)
     wanted = _worth_planning(best_mixes(grounds.problem, room), objective)

@@ -20,6 +20,7 @@ from scicore.cli.loading import Specification, load
 from scicore.cli.output import print_json, say
 from scicore.cli.planning import Wish, before_deadline, policy_for, solve_front
 from scicore.cli.preparation import Cloud, prepare_grounds, store_plan
+from scicore.cli.rental import ledger_of
 from scicore.cli.tradeoff import Choice, Doubt, choose
 from scicore.model.estimate import Grounds
 from scicore.model.objective import Objective
@@ -91,7 +92,9 @@ def _grounds(
     from scicore.provenance.connection import reading
 
     workflow = specification.workflow
-    room = room_of(workflow, asked.quota, database_url) if asked.auto else None
+    room = None
+    if asked.auto:
+        room = room_of(workflow, asked.quota, ledger_of(database_url).all_open())
     with reading(engine) as connection:
         policy = policy_for(connection, workflow, asked.wish)
         if room is None:

@@ -22,8 +22,8 @@ from provisioning.hostfile import Hostfile, Seat
 from scicore.cli.output import say
 from scicore.engine import seating
 from scicore.engine.launch import Across, mpirun_command
+from scicore.engine.private import private_place
 from scicore.engine.seating import Seating
-from scicore.engine.spare import private_place
 from scicore.errors import LaunchError, ScicumulusError, UsageError
 from scicore.model.cloud import Fleet, Vm, VmType
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from scicore.provenance.story import AttemptStory, Story
 
 LINES = 200
+NO_WORKSPACE = "no workspace here: nothing was left in it, or it is on another machine"
 
 
 @click.command(epilog="Example: scicumulus logs mProject.3 --run last")
@@ -128,7 +129,7 @@ def _read(directory: Path, name: str, lines: int) -> Stream:
                 count += 1
     except FileNotFoundError:
         there = directory.is_dir()
-        return Stream("", str(path) if there else "the workspace is not on this machine (any more)")
+        return Stream("", str(path) if there else NO_WORKSPACE)
     except OSError as error:
         return Stream("", f"{path}: {error.strerror}")
     return Stream("".join(kept), str(path), count - len(kept))

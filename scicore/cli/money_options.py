@@ -33,6 +33,7 @@ max_cost_option = click.option(
 )
 noise_option = click.option(
     "--noise",
+    type=click.FloatRange(0, 5),
     default=0.3,
     show_default=True,
     metavar="SIGMA",

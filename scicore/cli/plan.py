@@ -87,7 +87,13 @@ def command(
     cloud = Cloud(fleet, catalog, transfer, not no_boot, processors)
     if fleet == AUTO or any(each is not None for each in (objective, deadline, max_cost, picture)):
         from scicore.cli.front_planning import Asked, plan_front
+        from scicore.errors import UsageError
 
+        if curve is not None:
+            raise UsageError(
+                "--curve shows how one plan is learned, not a front",
+                "leave it out, or draw the front with --picture FILE",
+            )
         goal = objective_of(objective, deadline, max_cost)
         asked = Asked(spec, cloud, wish, goal, doubt_of(confidence, noise, seed), quota)
         return plan_front(asked, picture, database_url, as_json=as_json)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from scicore.model.cloud import Fleet, VmType, as_processors, parse_fleet
 from scicore.model.estimate import Grounds
 from scicore.model.money import FREE, Tariff
 from scicore.model.plan import Plan
-from scicore.model.problem import Transfer
+from scicore.model.problem import Transfer, joined
 from scicore.model.workflow import FieldType, Workflow
 from scicore.provenance.plans import save_grounds, save_policy
 from scicore.provenance.store import save_plan, save_workflow
@@ -86,6 +86,26 @@ def prepare_grounds(connection: Connection, workflow: Workflow, cloud: Cloud) ->
     fleet = fleet_of(cloud.fleet, workflow, cloud.catalog)
     fleet = as_processors(fleet) if cloud.processors else fleet
     return planned_grounds(connection, workflow, fleet, cloud)
+
+
+def joint_grounds(
+    connection: Connection, workflows: Sequence[Workflow], cloud: Cloud
+) -> tuple[str, Grounds]:
+    """The same for several workflows that share the VMs; and what they are called together."""
+    parts: dict[str, Grounds] = {}
+    for workflow in workflows:
+        alike = sum(other.tag == workflow.tag for other in workflows[: len(parts)])
+        tag = f"{workflow.tag}#{alike + 1}" if alike else workflow.tag
+        parts[tag] = prepare_grounds(connection, workflow, cloud)
+    tags = " + ".join(parts)
+    if len(parts) == 1:
+        return tags, parts[tags]
+    estimates = tuple(
+        replace(each, activity=f"{tag}/{each.activity}")
+        for tag, part in parts.items()
+        for each in part.estimates
+    )
+    return tags, Grounds(joined({tag: part.problem for tag, part in parts.items()}), estimates)
 
 
 def planned_grounds(

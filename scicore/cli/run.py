@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wish:
+class Wish:
     """How the user wants the run to be planned."""
 
     fleet: str | None
@@ -155,13 +155,17 @@ def command(
         _refuse_trace(spec)
     specification = load(spec, Replay(time_scale, size_scale, sleep) if replay else None)
     clock.lap("specification")
-    wish = _Wish(fleet, plan_id, algorithm, seed, dispatch, storage, replacements, budget)
-    _require_storage(storage, across=bool(cloud or cluster or hostfile))
+    wish = Wish(fleet, plan_id, algorithm, seed, dispatch, storage, replacements, budget)
+    if storage:
+        from scicore.cli.across import require_useful
+
+        require_useful(storage, across=bool(cloud or cluster or hostfile))
     early: EarlyJob | None = None
     if not (cloud or cluster or hostfile or plan_id or prepare):
         early = _early_job(fleet, as_json)
     with early or nullcontext():
         with undisturbed():
+            import scicore.cli.preparation  # noqa: F401 (what is slow to import counts as such)
             from scicore.cli.cloud_run import Rent
             from scicore.cli.supervision import report, see_through
             from scicore.errors import UsageError
@@ -177,7 +181,10 @@ def command(
             rent = Rent(provider, budget, yes, spot, instance_profile)
             return _in_cloud(database, specification, wish, rent, database_url, as_json)
         if cluster is not None:
-            hostfile = _bring_to(cluster, hostfile, specification, wish, database_url)
+            from scicore.cli.across import bring_to, with_replacement
+            from scicore.cli.leasing import kept_alive
+
+            hostfile = bring_to(cluster, hostfile, specification, wish, database_url)
             clock.lap("cluster")
         job = _make_job(database, specification, wish, hostfile)
         clock.lap("plan and inputs")
@@ -186,9 +193,11 @@ def command(
             if database_url:
                 say("(with SCICUMULUS_DATABASE_URL set to the same database)")
             return 0
+        leased: AbstractContextManager[None] = nullcontext()
         if cluster is not None:
-            job = _with_replacement(job, database, specification, wish, cluster, database_url)
-        with _lease(cluster, database_url):
+            job = with_replacement(job, database, specification, wish, cluster, database_url)
+            leased = kept_alive(cluster, database_url)
+        with leased:
             summary = see_through(database, job, to_stderr=as_json, early=early)
     clock.lap("mpirun, the run included")
     if timing:
@@ -211,12 +220,14 @@ def _early_job(fleet: str | None, as_json: bool) -> EarlyJob | None:
 def _in_cloud(
     database: Database,
     specification: Specification,
-    wish: _Wish,
+    wish: Wish,
     rent: Rent,
     database_url: str | None,
     as_json: bool,
 ) -> int:
+    from scicore.cli.across import bring_to, with_replacement
     from scicore.cli.cloud_run import in_cloud, show
+    from scicore.cli.leasing import kept_alive
     from scicore.cli.preparation import store_plan
     from scicore.cli.supervision import EXIT_CODES, as_document, report, see_through
 
@@ -225,11 +236,11 @@ def _in_cloud(
         plan_id = wish.plan_id or store_plan(connection, specification, plan)[1]
 
     def go(cluster: str) -> RunSummary:
-        hostfile = _bring_to(cluster, None, specification, wish, database_url)
+        hostfile = bring_to(cluster, None, specification, wish, database_url)
         planned = replace(wish, fleet=None, plan_id=plan_id, algorithm=None)
         job = _make_job(database, specification, planned, hostfile)
-        job = _with_replacement(job, database, specification, wish, cluster, database_url)
-        with _lease(cluster, database_url):
+        job = with_replacement(job, database, specification, wish, cluster, database_url)
+        with kept_alive(cluster, database_url):
             return see_through(database, job, to_stderr=True)
 
     summary, bill = in_cloud(rent, plan_id, database, database_url, go)
@@ -252,23 +263,8 @@ def _refuse_trace(spec: Path) -> None:
         )
 
 
-def _require_storage(storage: str, *, across: bool) -> None:
-    """It is there, and of use: before anything is launched or stored."""
-    if not storage:
-        return
-    from scicore.cli.storing import require_storage
-    from scicore.errors import UsageError
-
-    if not across:
-        raise UsageError(
-            "--storage is for hosts that share no directory: on this machine files are at hand",
-            "leave it out, or name hosts with --hostfile, --cluster or --cloud",
-        )
-    require_storage(storage)
-
-
 def _make_job(
-    database: Database, specification: Specification, wish: _Wish, hostfile: Path | None
+    database: Database, specification: Specification, wish: Wish, hostfile: Path | None
 ) -> Job:
     """The run is stored, and its inputs are where its hosts will find them."""
     wish = replace(wish, hosts=_hosts(hostfile, specification, wish.storage))
@@ -281,34 +277,6 @@ def _make_job(
     return job
 
 
-def _with_replacement(
-    job: Job,
-    database: Database,
-    specification: Specification,
-    wish: _Wish,
-    cluster: str,
-    database_url: str | None,
-) -> Job:
-    if not wish.replacements:
-        return job
-    from scicore.cli.preparation import input_paths
-    from scicore.cli.replacing import Replacement, Terms
-
-    workflow = specification.workflow
-    limits = [
-        limit for limit in (wish.budget_usd, workflow.max_cost_usd or None) if limit is not None
-    ]
-    terms = Terms(
-        cluster,
-        wish.replacements,
-        Path(workflow.directory).absolute(),
-        input_paths(workflow) if wish.storage else frozenset(),
-        min(limits, default=None),
-        workflow.max_vm_amount or 0,
-    )
-    return replace(job, replacement=Replacement(terms, database, database_url, job.run_id))
-
-
 def _hosts(file: Path | None, specification: Specification, storage: str) -> Hosts | None:
     if file is None:
         return None
@@ -318,35 +286,7 @@ def _hosts(file: Path | None, specification: Specification, storage: str) -> Hos
     return Hosts(file, catalog_of(None, specification.workflow), storage)
 
 
-def _lease(cluster: str | None, database_url: str | None) -> AbstractContextManager[None]:
-    if cluster is None:
-        return nullcontext()
-    from scicore.cli.leasing import kept_alive
-
-    return kept_alive(cluster, database_url)
-
-
-def _bring_to(
-    cluster: str,
-    hostfile: Path | None,
-    specification: Specification,
-    wish: _Wish,
-    database_url: str | None,
-) -> Path:
-    """The workflow's directory goes to every host of the cluster; returns its hostfile."""
-    from scicore.cli.configuring import make_ready
-    from scicore.cli.preparation import input_paths
-    from scicore.errors import UsageError
-
-    if hostfile is not None:
-        raise UsageError("--cluster brings its own hostfile: leave --hostfile out")
-    directory = Path(specification.workflow.directory).absolute()
-    fetched = input_paths(specification.workflow) if wish.storage else frozenset()
-    made, _ = make_ready(cluster, database_url, None, directory, fetched)
-    return made
-
-
-def _prepare(connection: Connection, specification: Specification, wish: _Wish) -> Job:
+def _prepare(connection: Connection, specification: Specification, wish: Wish) -> Job:
     """Store everything that the master will need."""
     from scicore.cli.preparation import input_files, require_local, store_plan
     from scicore.cli.supervision import Job
@@ -371,7 +311,7 @@ def _prepare(connection: Connection, specification: Specification, wish: _Wish) 
     return Job(run_id, directory, plan.fleet, wish.hosts)
 
 
-def _wanted_plan(connection: Connection, specification: Specification, wish: _Wish) -> Plan:
+def _wanted_plan(connection: Connection, specification: Specification, wish: Wish) -> Plan:
     from scicore.cli.preparation import fleet_of, make_plan, within_limits
     from scicore.errors import UsageError
     from scicore.provenance.store import load_plan, save_workflow

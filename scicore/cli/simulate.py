@@ -18,6 +18,8 @@ from scicore.cli.options import (
 from scicore.cli.output import database_option, json_option, print_json, say
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sqlalchemy import Engine
 
     from scicore.cli.loading import Specification
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     epilog="Example: scicumulus simulate workflow.xml --fleet 8xt2.micro,1xt2.2xlarge "
     "--algorithm heft --repeat 1000 --noise 0.3 --gantt plan.svg"
 )
-@click.argument("spec", type=click.Path(path_type=Path))
+@click.argument("specs", metavar="SPEC…", nargs=-1, required=True, type=click.Path(path_type=Path))
 @problem_options
 @click.option("--plan", "plan_id", type=int, metavar="ID", help="Simulate this stored plan.")
 @algorithm_option
@@ -68,7 +70,7 @@ if TYPE_CHECKING:
 @database_option
 @json_option
 def command(
-    spec: Path,
+    specs: tuple[Path, ...],
     fleet: str | None,
     catalog: Path | None,
     transfer: str | None,
@@ -93,6 +95,7 @@ def command(
 
     The execution core itself runs the plan, in virtual time: what it does here it does in a run.
     (Where that is much work, the planners' kernel does the same faster.) Nothing is stored.
+    Several SPECs are planned and simulated together: their activations share the fleet.
     Figures of several simulations are means; P50 and P90 tell their spread.
     """
     from scicore.cli.loading import load
@@ -107,18 +110,20 @@ def command(
     if gantt is not None:
         require_format(gantt, "--gantt plan.svg")
     uncertainty = Uncertainty(noise, _slowdown(slowdown), failures, vm_loss)
-    specification = load(spec)
+    specifications = [load(spec) for spec in specs]
     cloud = Cloud(fleet, catalog, transfer, not no_boot, processors)
     engine = connect(database_url).engine
     if plan_id is not None:
-        problem, plan = _stored(engine, specification, plan_id, cloud, algorithm)
+        tag = specifications[0].workflow.tag
+        problem, plan = _stored(engine, specifications, plan_id, cloud, algorithm)
     else:
         wish = Wish(algorithm, seed, read_settings_option(settings), budget)
-        problem, plan = _made(engine, specification, cloud, wish)
+        tag, problem, plan = _made(engine, specifications, cloud, wish)
+    attempts = max(_attempts(each) for each in specifications)
     simulated = repeat_simulation(
-        problem, plan, uncertainty, seed, repeat, Dispatch(dispatch), _attempts(specification)
+        problem, plan, uncertainty, seed, repeat, Dispatch(dispatch), attempts
     )
-    chart = chart_of(simulated, specification.workflow.tag)
+    chart = chart_of(simulated, tag)
     if gantt is not None:
         from scicore.reports.gantt import draw_gantt
 
@@ -147,7 +152,7 @@ def _slowdown(text: str | None) -> Slowdown | None:
 
 def _stored(
     engine: Engine,
-    specification: Specification,
+    specifications: Sequence[Specification],
     plan_id: int,
     cloud: Cloud,
     algorithm: str | None,
@@ -164,6 +169,12 @@ def _stored(
 
     if cloud.fleet or algorithm:
         raise UsageError("--plan brings its own fleet and algorithm: leave the other options out")
+    if len(specifications) > 1:
+        raise UsageError(
+            f"a stored plan is for one workflow, found {len(specifications)}",
+            "name one SPEC, or an --algorithm instead of --plan",
+        )
+    specification = specifications[0]
     with reading(engine) as connection:
         _, plan = load_plan(connection, plan_id)
         problem = load_problem(connection, plan_id, plan.fleet)
@@ -182,20 +193,21 @@ def _stored(
 
 
 def _made(
-    engine: Engine, specification: Specification, cloud: Cloud, wish: Wish
-) -> tuple[Problem, Plan]:
+    engine: Engine, specifications: Sequence[Specification], cloud: Cloud, wish: Wish
+) -> tuple[str, Problem, Plan]:
     from scicore.cli.planning import policy_for, solve
-    from scicore.cli.preparation import prepare_grounds
+    from scicore.cli.preparation import joint_grounds
     from scicore.provenance.connection import reading
     from scicore.reports.learning import Learning
 
-    workflow = specification.workflow
+    workflows = [each.workflow for each in specifications]
     with reading(engine) as connection:
-        policy = policy_for(connection, workflow, wish)
-        grounds = prepare_grounds(connection, workflow, cloud)
+        policy = policy_for(connection, workflows[0], wish)
+        tag, grounds = joint_grounds(connection, workflows, cloud)
+    policy = policy if len(workflows) == 1 else None  # one's says nothing about all
     with Learning(wish.budget_s) as learning:
-        plan = solve(workflow, grounds, wish, policy, lambda each: learning.step(*each))
-    return grounds.problem, plan
+        plan = solve(workflows[0], grounds, wish, policy, lambda each: learning.step(*each))
+    return tag, grounds.problem, plan
 
 
 def _attempts(specification: Specification) -> int:

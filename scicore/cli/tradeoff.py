@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -84,8 +85,12 @@ class Choice:
 
 def choose(plans: Iterable[Plan], objective: Objective, doubt: Doubt) -> Choice:
     """Of plans with their grounds: those worth showing, and the one that the user's words pick."""
-    front = front_of(plans).thinned(MOST_SHOWN)
-    candidates = [_candidate(plan, doubt) for plan in front]
+    front = front_of(plans)
+    shown = [front.plans.index(plan) for plan in front.thinned(MOST_SHOWN)]
+    weighed_at = {place: _candidate(front.plans[place], doubt) for place in shown}
+    if objective.constrained:
+        weighed_at |= _at_the_limit(front, weighed_at, objective, doubt)
+    candidates = [weighed_at[place] for place in sorted(weighed_at)]
     assured = [each for each in candidates if _assured(each, objective, doubt)]
     if assured:
         best = Front(tuple(each.plan for each in assured)).best(Objective(objective.wanted))
@@ -96,6 +101,30 @@ def choose(plans: Iterable[Plan], objective: Objective, doubt: Doubt) -> Choice:
             key=lambda place: _closeness(candidates[place], objective, doubt),
         )
     return Choice(candidates, chosen, objective, doubt)
+
+
+def _at_the_limit(
+    front: Front, weighed_at: Mapping[int, Candidate], objective: Objective, doubt: Doubt
+) -> dict[int, Candidate]:
+    """Between two plans that are shown, of which one keeps the limits and the other does not, the
+    last one that does: found by halving, because a front gets slower and cheaper step by step."""
+    found = {}
+    for one, other in pairwise(sorted(weighed_at)):
+        kept = [_assured(weighed_at[place], objective, doubt) for place in (one, other)]
+        if kept[0] == kept[1]:
+            continue
+        inside, outside = (one, other) if kept[0] else (other, one)
+        last = None
+        while abs(inside - outside) > 1:
+            middle = (inside + outside) // 2
+            candidate = _candidate(front.plans[middle], doubt)
+            if _assured(candidate, objective, doubt):
+                inside, last = middle, candidate
+            else:
+                outside = middle
+        if last is not None:
+            found[inside] = last
+    return found
 
 
 def _candidate(plan: Plan, doubt: Doubt) -> Candidate:

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from scicore.engine.private import private_place
 from scicore.engine.process import everyone
-from scicore.engine.spare import private_place
 from scicore.errors import LaunchError
 
 POLL_SHARE = 25  # times as long as a poll takes is waited before the next …

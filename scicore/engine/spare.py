@@ -15,7 +15,6 @@ import signal
 import socket
 import struct
 import sys
-import tempfile
 import time
 import traceback
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from pathlib import Path
 from scicore.engine.journal import Journal, JournalTaken
 from scicore.engine.keeper import Keeper
 from scicore.engine.link import Link
+from scicore.engine.private import private_place
 from scicore.engine.process import end_marked
 from scicore.engine.wire import Orders, Welcome, decode_to_slave, encode
 from scicore.errors import LaunchError
@@ -95,18 +95,6 @@ def address(run_directory: str, vm: str) -> Path:
     """Where the keeper listens: short, because socket paths are."""
     name = hashlib.blake2b(f"{run_directory}\0{vm}".encode(), digest_size=12).hexdigest()
     return private_place() / name
-
-
-def private_place() -> Path:
-    """Of the user, on this host."""
-    place = Path(tempfile.gettempdir(), f"scicumulus-{os.getuid()}")
-    place.mkdir(mode=0o700, exist_ok=True)
-    status = place.lstat()
-    if status.st_uid != os.getuid() or status.st_mode & 0o077:
-        raise LaunchError(
-            f"{place} belongs to somebody else or is open to others", "remove it, or set TMPDIR"
-        )
-    return place
 
 
 def _candidates(welcome: Welcome, spare: Spare) -> Iterator[socket.socket]:

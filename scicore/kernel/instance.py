@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scicore.kernel.jit import suited
+from scicore.model.plan import Plan
 from scicore.model.problem import Problem, Transfer, bytes_per_ms
 
 Ints = NDArray[np.int64]
@@ -73,6 +74,18 @@ def instance_of(problem: Problem) -> Instance:
         shared=int(problem.transfer is Transfer.SHARED),
         moves_data=int(sizes.any()),
     )
+
+
+def arrays_of(problem: Problem, plan: Plan) -> tuple[Ints, Ints]:
+    """The plan's order of activations, and the VM of each, as the kernel takes them.
+
+    It may be a plan for a part of the problem's fleet."""
+    index = {name: place for place, name in enumerate(problem.activations)}
+    vms = {vm.id: place for place, vm in enumerate(problem.fleet.vms)}
+    order = np.array([index[each.activation] for each in plan.assignments], dtype=np.int64)
+    vm_of = np.zeros(len(order), dtype=np.int64)
+    vm_of[order] = [vms[each.vm] for each in plan.assignments]
+    return order, vm_of
 
 
 def _bytes(problem: Problem) -> Floats:

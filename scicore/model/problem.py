@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scicore.errors import UsageError
 from scicore.model.cloud import Fleet, VmType
 from scicore.model.money import FREE, Tariff
 
@@ -48,6 +50,55 @@ class Problem:
         graph.add_nodes_from(range(len(self.activations)))
         graph.add_edges_from(self.edges)
         return graph
+
+
+def joined(problems: Mapping[str, Problem]) -> Problem:
+    """Several workflows, by their tags, as one problem: they share the fleet and nothing else.
+
+    Activations and activities are told apart by the tag before their names. The fleet and what
+    holds for it must be the same for all.
+    """
+    if not problems:
+        raise UsageError("found no workflow, expected at least one")
+    tags, parts = list(problems), list(problems.values())
+    first = parts[0]
+    for tag, part in problems.items():
+        for what in ("fleet", "transfer", "boot", "tariff"):
+            if getattr(part, what) != getattr(first, what):
+                raise UsageError(
+                    f"{tag} has another {what} than {tags[0]}: they cannot be scheduled together"
+                )
+    offsets = np.cumsum([0, *(len(part.activations) for part in parts)]).tolist()
+    edges = [
+        (parent + offset, child + offset)
+        for part, offset in zip(parts, offsets, strict=False)
+        for parent, child in part.edges
+    ]
+    return replace(
+        first,
+        activations=_tagged({tag: part.activations for tag, part in problems.items()}),
+        activities=_tagged({tag: part.activities for tag, part in problems.items()}),
+        edges=tuple(edges),
+        runtime_s=np.concatenate([part.runtime_s for part in parts]),
+        edge_bytes=_either(parts, "edge_bytes", "edges", 0),
+        cpus=_either(parts, "cpus", "activations", 1),
+        memory_mb=_either(parts, "memory_mb", "activations", 0),
+    )
+
+
+def _tagged(names: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(f"{tag}/{name}" for tag, own in names.items() for name in own)
+
+
+def _either(parts: Sequence[Problem], what: str, of: str, default: int) -> tuple[int, ...]:
+    """Values of all parts; of a part that says nothing, the default for each."""
+    if not any(getattr(part, what) for part in parts):
+        return ()
+    return tuple(
+        value
+        for part in parts
+        for value in getattr(part, what) or (default,) * len(getattr(part, of))
+    )
 
 
 # -- time is whole milliseconds, for planners, simulator and core alike ---------------------------

@@ -9,14 +9,18 @@ from typing import Any
 from scicore.errors import UsageError
 from scicore.planners.base import Planner
 from scicore.planners.brs import Brs
+from scicore.planners.dqn import Dqn
 from scicore.planners.exact import Exact
 from scicore.planners.fcfs import Fcfs
 from scicore.planners.ga import Ga
+from scicore.planners.gtbga import Gtbga
 from scicore.planners.heft import Heft
 from scicore.planners.max_min import MaxMin
 from scicore.planners.mct import Mct
 from scicore.planners.mdp import Mdp
 from scicore.planners.min_min import MinMin
+from scicore.planners.mopso import Mopso
+from scicore.planners.nsga2 import Nsga2
 from scicore.planners.parameters import read_settings
 from scicore.planners.peft import Peft
 from scicore.planners.reassign import Reassign
@@ -35,6 +39,10 @@ PLANNERS: Mapping[str, type[Planner[Any]]] = {
     "reassign": Reassign,
     "reassign-plus": ReassignPlus,
     "reassign-pareto": ReassignPareto,
+    "dqn": Dqn,
+    "nsga2": Nsga2,
+    "mopso": Mopso,
+    "gtbga": Gtbga,
     "exact": Exact,
     "brs": Brs,
     "ga": Ga,

@@ -10,7 +10,7 @@ from enum import StrEnum
 import numpy as np
 
 from scicore.kernel.billing import Prices, evaluate, prices_of
-from scicore.kernel.instance import NEVER, Instance, Ints
+from scicore.kernel.instance import NEVER, Instance, Ints, arrays_of
 from scicore.kernel.jit import load, suited
 from scicore.kernel.trading import (
     DRAWS,
@@ -120,7 +120,7 @@ class ReassignPareto(Planner[ReassignParetoParameters]):
         bound_ms = max(bounds_of(instance).makespan_ms, round(fastest.lower_bound_s * 1000))
         archive = new_archive(self.parameters.plans, count)
         learner = _Learner(problem, instance, archive, progress, bound_ms)
-        learner.offer(*_arrays(problem, fastest))
+        learner.offer(*arrays_of(problem, fastest))
         for part in quick_parts(problem, instance):
             learner.offer(part.order, part.vm_of)
         learner.offer(*_cheapest(instance, learner.prices))
@@ -221,14 +221,4 @@ def _cheapest(instance: Instance, prices: Prices) -> tuple[Ints, Ints]:
     place = np.empty(len(vm_of), dtype=np.int64)
     place[instance.order] = np.arange(len(vm_of))
     order: Ints = np.lexsort((place, -ranks_ms(instance))).astype(np.int64)
-    return order, vm_of
-
-
-def _arrays(problem: Problem, plan: Plan) -> tuple[Ints, Ints]:
-    """Order and VMs of a plan for the problem, or for a part of its fleet."""
-    index = {name: place for place, name in enumerate(problem.activations)}
-    vms = {vm.id: place for place, vm in enumerate(problem.fleet.vms)}
-    order = np.array([index[each.activation] for each in plan.assignments], dtype=np.int64)
-    vm_of = np.zeros(len(order), dtype=np.int64)
-    vm_of[order] = [vms[each.vm] for each in plan.assignments]
     return order, vm_of

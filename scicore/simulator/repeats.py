@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.random import Generator
 
-from scicore.kernel.instance import Ints, instance_of
+from scicore.kernel.instance import arrays_of, instance_of
 from scicore.kernel.jit import suited
 from scicore.kernel.strict import decode, lengths_ms
 from scicore.model.activation import Dispatch, RunState
@@ -68,13 +68,3 @@ def decoded(
             finished=np.ones(count, dtype=np.bool_),
         )
         yield outcome_of(RunState.FINISHED, problem, instance, attempts, keep=number == 0)
-
-
-def arrays_of(problem: Problem, plan: Plan) -> tuple[Ints, Ints]:
-    """The plan's order of activations, and the VM of each, as the kernel takes them."""
-    index = {name: place for place, name in enumerate(problem.activations)}
-    vms = {vm.id: place for place, vm in enumerate(problem.fleet.vms)}
-    order = np.array([index[each.activation] for each in plan.assignments], dtype=np.int64)
-    vm_of = np.zeros(len(order), dtype=np.int64)
-    vm_of[order] = [vms[each.vm] for each in plan.assignments]
-    return order, vm_of

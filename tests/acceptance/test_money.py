@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.acceptance.console import Console
-from tests.acceptance.test_planning import FLEET, GENERATOR, PLAN_KEYS, told
-from tests.acceptance.workflows import PASS_ON, Step, write_workflow
+from tests.acceptance.test_planning import FLEET, PLAN_KEYS, told
+from tests.acceptance.workflows import PASS_ON, Step, write_mosaic, write_workflow
 
 QUICK = ("--set", "episodes=3000")
 
 
 @pytest.fixture(scope="module")
 def trace(module_console: Console) -> Path:
-    path = module_console.directory / "montage.json"
-    words = ("--activations", "40", "--seed", "3", "-o", path)
-    assert module_console.execute(sys.executable, GENERATOR, *words).code == 0
-    return path
+    return write_mosaic(module_console)
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 
 from tests.acceptance.console import Console
-from tests.acceptance.workflows import Step, write_workflow
+from tests.acceptance.workflows import GENERATOR, Step, write_mosaic, write_workflow
 
-ROOT = Path(__file__).resolve().parents[2]
-GENERATOR = ROOT / "workflows" / "montage_trace" / "generate.py"
 FLEET = ("--fleet", "4xt2.micro,1xt2.2xlarge")
 CATALOG = """
 [[vm_type]]
@@ -32,10 +30,7 @@ SIMULATE_KEYS = {"makespan_s", "cost_usd", "utilisation", "p50_s", "p90_s"}
 
 @pytest.fixture(scope="module")
 def trace(module_console: Console) -> Path:
-    path = module_console.directory / "montage.json"
-    words = ("--activations", "40", "--seed", "3", "-o", path)
-    assert module_console.execute(sys.executable, GENERATOR, *words).code == 0
-    return path
+    return write_mosaic(module_console)
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
+from tests.acceptance.console import Console
+
+GENERATOR = Path(__file__).resolve().parents[2] / "workflows/montage_trace/generate.py"
 SHELL = "/bin/sh"
 PYTHON = sys.executable
 PASS_ON = 'printf "ID\\n%s\\n" "$1" > ERelation.txt\n'
@@ -58,6 +61,14 @@ def write_workflow(
         encoding="utf-8",
     )
     return spec
+
+
+def write_mosaic(console: Console) -> Path:
+    """A trace of forty activations, in the console's directory."""
+    path = console.directory / "montage.json"
+    words = ("--activations", "40", "--seed", "3", "-o", path)
+    assert console.execute(sys.executable, GENERATOR, *words).code == 0
+    return path
 
 
 def quoted(value: str) -> str:

@@ -29,6 +29,10 @@ QUICK = {  # for many problems
     "ga": {"population": "6", "generations": "4"},
     "mdp": {"solvers": "population=6 generations=4"},
     "reassign-pareto": {"episodes": "120"},
+    "dqn": {"episodes": "3", "batch": "4"},
+    "nsga2": {"population": "6", "generations": "3"},
+    "mopso": {"particles": "6", "cycles": "3"},
+    "gtbga": {"weights": "3"},
 }
 every_planner = pytest.mark.parametrize("name", PLANNERS)
 

@@ -1,0 +1,80 @@
+"""Several workflows on one fleet, planners of time and money, and their experiment, by the CLI."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.console import Console
+
+ROOT = Path(__file__).resolve().parents[2]
+GENERATOR = ROOT / "workflows" / "montage_trace" / "generate.py"
+FLEET = ("--fleet", "2xt2.micro,1xt2.2xlarge")
+PLANNERS = ("dqn", "nsga2", "mopso", "gtbga")
+
+
+def told(console: Console, *words: str | Path) -> Any:
+    said = console(*words, "--json")
+    assert said.code == 0, said
+    return said.document
+
+
+@pytest.fixture(scope="module")
+def traces(module_console: Console) -> tuple[Path, Path]:
+    small, large = (module_console.directory / f"{count}.json" for count in (26, 30))
+    for path in (small, large):
+        words = ("--activations", path.stem, "--seed", "3", "-o", path)
+        assert module_console.execute(sys.executable, GENERATOR, *words).code == 0
+    return small, large
+
+
+def test_workflows_that_share_a_fleet_are_compared_and_simulated_together(
+    module_console: Console, traces: tuple[Path, Path]
+) -> None:
+    names = ",".join(("heft", *PLANNERS))
+    quickly = ("--algorithms", names, "--budget", "0.3s")
+    document = told(module_console, "compare", *traces, *FLEET, *quickly)
+    assert [each["algorithm"] for each in document["results"]] == ["heft", *PLANNERS]
+    both = told(module_console, "simulate", *traces, *FLEET, "--algorithm", "heft")
+    alone = told(module_console, "simulate", traces[0], *FLEET, "--algorithm", "heft")
+    assert both["activations"] == alone["activations"] + 30
+    assert both["makespan_s"] == document["results"][0]["makespan_s"] > alone["makespan_s"]
+    twice = told(module_console, "simulate", traces[0], *traces[:1], *FLEET, "--algorithm", "heft")
+    assert twice["activations"] == 2 * alone["activations"]
+
+
+def test_networks_are_stored_with_the_plan_and_the_next_plan_starts_from_them(
+    module_console: Console, traces: tuple[Path, Path]
+) -> None:
+    words = ("plan", traces[1], *FLEET, "--algorithm", "dqn")
+    still = ("--set", "episodes=1", "--set", "epsilon=0", "--set", "rate=0", "--seed", "7")
+    fresh = told(module_console, *words, *still)
+    learned = told(module_console, *words, "--set", "episodes=20")
+    reused = told(module_console, *words, *still)
+    assert reused["makespan_s"] == learned["makespan_s"] != fresh["makespan_s"]
+    refused = module_console("simulate", *traces, "--plan", str(learned["plan_id"]))
+    assert refused.code == 2
+    assert "a stored plan is for one workflow, found 2" in refused.err
+
+
+def test_the_experiment_prints_its_tables_and_draws_its_pictures(
+    module_console: Console, tmp_path: Path
+) -> None:
+    words = ("--sizes", "138", "--budget", "0.1", "--traces", "nowhere", "--pictures", tmp_path)
+    said = module_console.execute(sys.executable, ROOT / "bench/markov_game.py", *words, "--json")
+    assert said.code == 0, said
+    document = json.loads(said.out)
+    by_name = {row["planner"]: row for row in document["rows"]}
+    assert set(PLANNERS) <= set(by_name)
+    assert all(0 <= row["hypervolume"] <= 1.21 for row in by_name.values())
+    assert all(row["used_usd"] <= row["cost_usd"] + 1e-9 for row in by_name.values())
+    published = {
+        each["baseline"]: each["published_dearer"] for each in document["beside_the_paper"]
+    }
+    assert published == {"nsga2": 0.02899, "mopso": 0.04303, "gtbga": None}
+    pictures = {path.name for path in tmp_path.iterdir()}
+    assert {"generated-138.png", "generated-138-dqn.png"} <= pictures
