@@ -19,6 +19,7 @@ from scicore.errors import ScicumulusError
 HOSTFILE = "hostfile"
 SSH_CONFIG = "ssh_config"
 KNOWN_HOSTS = "known_hosts"
+METADATA = "http://169.254.169.254"  # where every EC2 instance finds out about itself
 LONGEST, SHORTEST = 24, 8  # prefixes of a network that is taken to be the cluster's
 _HOST = """\
 Host {address}
@@ -40,7 +41,7 @@ def targets_of(
     From within their network they are reached by their private addresses, as MPI will need it.
     """
     running = [machine for machine in machines if machine.state is MachineState.RUNNING]
-    inside = _is_inside(network_of([machine.private_address for machine in running]))
+    inside = bool(running) and bool(own_address(provider.network(running[0].cluster)))
     return tuple(
         Target(
             machine.vm,
@@ -69,25 +70,28 @@ def network_of(addresses: Sequence[str]) -> str:
     return str(ipaddress.ip_network((numbers[0], length), strict=False))
 
 
-def _is_inside(network: str) -> bool:
-    """Whether this computer has an address in it. Nothing is sent."""
-    if not network:
-        return False
+def own_address(network: str) -> str:
+    """This computer's address in that network; empty if it has none. Nothing is sent."""
     inside = ipaddress.ip_network(network)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect((str(inside[1 << 1]), 22))
         except OSError:
-            return False
-        return ipaddress.ip_address(probe.getsockname()[0]) in inside
+            return ""
+        own = probe.getsockname()[0]
+    return own if ipaddress.ip_address(own) in inside else ""
 
 
 def write_files(
     directory: Path,
     targets: Sequence[Target],
     types: Mapping[str, tuple[str, int]],
+    own: str = "",
+    *,
+    spot: bool = False,
 ) -> Path:
-    """The hostfile, and what it needs. `types`: name and slots of each VM's type, by VM."""
+    """The hostfile, and what it needs. `types`: name and slots of each VM's type, by VM. `own`:
+    this computer's address among them. `spot`: the provider may take hosts back, and tells."""
     if not targets:
         raise ScicumulusError("the cluster has no host that runs", "see `scicumulus cluster ls`")
     known = directory / KNOWN_HOSTS
@@ -97,9 +101,10 @@ def write_files(
         Host(target.address, types[target.vm][1], target.vm, types[target.vm][0])
         for target in targets
     )
-    network = network_of([target.address for target in targets])
+    network = network_of([*(target.address for target in targets), *([own] if own else ())])
     file = directory / HOSTFILE
-    _write(file, write(Hostfile(hosts, SSH_CONFIG, network), f"cluster {directory.name}"))
+    listed = Hostfile(hosts, SSH_CONFIG, network, METADATA if spot else "")
+    _write(file, write(listed, f"cluster {directory.name}"))
     return file
 
 

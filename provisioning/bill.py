@@ -41,6 +41,12 @@ def estimate(fleet: Fleet, lease_s: float, makespan_s: float | None = None) -> E
     return Estimate(per_hour, run_s, expected, sum(each.cost_usd(lease_s) for each in types))
 
 
+def boot_usd(fleet: Fleet) -> float:
+    """Until the slowest VM is there, all are paid for and none works."""
+    slowest_s = max((boot_s(vm.type) for vm in fleet.vms), default=0.0)
+    return sum(vm.type.price_usd_per_hour / 3600 * slowest_s for vm in fleet.vms)
+
+
 def boot_s(vm_type: VmType) -> float:
     return vm_type.boot_s or BOOT_S
 
@@ -59,6 +65,20 @@ def spent_usd(record: ClusterRecord, now: datetime) -> float:
         for intent in record.intents
         for each in intent.instances
     )
+
+
+def with_another_usd(
+    record: ClusterRecord, lost: str, vm_type: VmType, now: datetime, left_s: float
+) -> float:
+    """What the cluster will have cost if a lost VM is replaced and the run takes so much longer."""
+    per_s = sum(
+        intent.vm_type.price_usd_per_hour / 3600
+        for intent in record.intents
+        for each in intent.instances
+        if each.ended_at is None and each.vm != lost
+    )
+    new_usd = vm_type.cost_usd(boot_s(vm_type) + left_s)
+    return spent_usd(record, now) + per_s * left_s + new_usd
 
 
 def types_of(records: Iterable[ClusterRecord]) -> dict[str, VmType]:

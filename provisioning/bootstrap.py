@@ -90,6 +90,7 @@ class Wanted:
     environment: str = ""  # absolute; where it is installed; default: `venv` in the directory
     workflow: Path | None = None  # absolute; it gets the same path there
     authorized_keys: str = ".ssh/authorized_keys"  # of the user who logs in
+    fetched: frozenset[Path] = frozenset()  # of the workflow; they come another way
 
 
 class Unconfigured(ScicumulusError):
@@ -106,7 +107,7 @@ class Unconfigured(ScicumulusError):
 
 def configure(targets: Sequence[Target], wanted: Wanted, say: Say) -> None:
     """All hosts, in parallel; those that fail do not keep the others from being made ready."""
-    workflow = _packed(wanted.workflow) if wanted.workflow else b""
+    workflow = _packed(wanted.workflow, wanted.fetched) if wanted.workflow else b""
     failures: dict[str, str] = {}
     publics: dict[str, str] = {}
 
@@ -196,7 +197,8 @@ def _install(session: Session, directory: str, environment: str, software: Softw
             session.run("mkdir", f"{directory}/wheels")
             for wheel in software.wheels:
                 session.put(wheel.read_bytes(), f"{directory}/wheels/{wheel.name}")
-            words += ["--no-index", "--find-links", f"{directory}/wheels"]
+            # Whatever the host's own settings say: these wheels, and no others.
+            words += ["--isolated", "--no-index", "--find-links", f"{directory}/wheels"]
         if not software.with_dependencies:
             words.append("--no-deps")
         session.run(*words, software.requirement)
@@ -246,10 +248,10 @@ def bake(target: Target, directory: str, file: Path, environment: str = "") -> N
 # --- the workflow -------------------------------------------------------------------------------
 
 
-def _packed(directory: Path) -> bytes:
+def _packed(directory: Path, fetched: frozenset[Path]) -> bytes:
     def chosen(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-        parts = Path(member.name).parts
-        return None if any(part in NOT_SENT for part in parts) else member
+        left_out = any(part in NOT_SENT for part in Path(member.name).parts)
+        return None if left_out or directory / member.name in fetched else member
 
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w:gz") as archive:

@@ -43,6 +43,7 @@ class Ec2Settings:
     login: str = DEFAULT_LOGIN  # the image's user
     subnet: str | None = None  # None: one of the default VPC
     disk_gib: int = 0  # 0: as large as the image's
+    instance_profile: str = ""  # what the VMs may do in AWS; empty: nothing
 
 
 class Ec2:
@@ -73,6 +74,10 @@ class Ec2:
         )
         with calling(f"reaching {service}"):
             return self._session.client(service, region_name=region, config=config)
+
+    def network(self, cluster: str) -> str:
+        """Of the VPC: the same for all clusters."""
+        return self._fence.network()
 
     # --- the port -------------------------------------------------------------------------------
 
@@ -169,6 +174,8 @@ class Ec2:
         }
         if settings.subnet:
             parameters["SubnetId"] = settings.subnet
+        if settings.instance_profile:
+            parameters["IamInstanceProfile"] = {"Name": settings.instance_profile}
         if settings.disk_gib:
             disk = {"VolumeSize": settings.disk_gib, "DeleteOnTermination": True}
             parameters["BlockDeviceMappings"] = [{"DeviceName": "/dev/xvda", "Ebs": disk}]

@@ -103,6 +103,12 @@ class Fence:
             self._groups[name] = group["GroupId"]
         return self._groups[name]
 
+    def network(self) -> str:
+        vpc = self._vpc()
+        with self._calling("looking for the network"):
+            found = self._ec2.describe_vpcs(VpcIds=[vpc])["Vpcs"]
+        return str(found[0]["CidrBlock"])
+
     def _vpc(self) -> str:
         with self._calling("looking for the network"):
             if self._subnet:

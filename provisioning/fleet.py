@@ -16,6 +16,8 @@ from scicore.model.cloud import Vm, VmType
 from scicore.model.cluster import ClusterRecord, Wanted
 
 GONE = (MachineState.ENDING, MachineState.ENDED)
+# Families without the Nitro system.
+_XEN = re.compile(r"(c[134]|cc2|cr1|d2|f1|g[23]s?|h1|hs1|i[23]|m[1234]|p[23]|r[34]|t[12]|x1e?)\.")
 
 
 # --- launching ----------------------------------------------------------------------------------
@@ -49,6 +51,11 @@ def split_number(vm: str) -> tuple[str, int]:
 def architecture(vm_type: str) -> str:
     """a1 and all families with a g behind their number (t4g, c7gn, …) are ARM."""
     return "arm64" if re.match(r"(a1|[a-z]+\d+g[a-z]*)\.", vm_type) else "x86_64"
+
+
+def sees_its_tags(vm_type: str) -> bool:
+    """Whether the VM sees that its tags change: those without the Nitro system do not."""
+    return _XEN.match(vm_type) is None
 
 
 def substitutes(

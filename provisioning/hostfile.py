@@ -2,6 +2,7 @@
 
     # ssh-config: cluster.ssh          how hosts are reached; default: the user's ~/.ssh/config
     # network: 10.0.0.0/24             the addresses through which the ranks talk
+    # notices: http://169.254.169.254  who tells a host that it is taken back (spot VMs)
     10.0.0.11 slots=1  # vm=t2.micro-1 type=t2.micro
 
 To Open MPI it is a hostfile like any other: what only we read stands in comments.
@@ -18,7 +19,7 @@ from dataclasses import dataclass, replace
 from scicore.errors import Defect, SpecificationError, UsageError
 from scicore.model.cloud import Fleet, Vm, VmType
 
-_HEADER = re.compile(r"#\s*(ssh-config|network)\s*:\s*(.*)")
+_HEADER = re.compile(r"#\s*(ssh-config|network|notices)\s*:\s*(.*)")
 _ADDRESS = re.compile(r"[A-Za-z0-9_.:-]+")
 _ID = re.compile(r"[A-Za-z0-9_.-]+")
 _HERE = ("localhost", "127.0.0.1", "::1")
@@ -38,6 +39,7 @@ class Hostfile:
     hosts: tuple[Host, ...]
     ssh_config: str = ""  # relative to the hostfile; empty = the user's own
     network: str = ""  # CIDR; empty = MPI chooses
+    notices: str = ""  # URL of the hosts' metadata service; empty = nobody takes them back
 
     @property
     def elsewhere(self) -> bool:
@@ -73,6 +75,9 @@ def parse(text: str, file: str) -> Hostfile:
                 defects.append(Defect(file, number, *found))
     if "network" in headers and not _is_network(headers["network"]):
         defects.append(Defect(file, 0, f"network {headers['network']!r}", "CIDR, as 10.0.0.0/24"))
+    if not headers.get("notices", "http://").startswith("http://"):
+        told = f"notices {headers['notices']!r}"
+        defects.append(Defect(file, 0, told, "http://ADDRESS of a metadata service"))
     for vm, count in Counter(host.vm for host in hosts if host.vm).items():
         if count > 1:
             defects.append(Defect(file, 0, f"{count} hosts for VM {vm}", "one"))
@@ -80,7 +85,8 @@ def parse(text: str, file: str) -> Hostfile:
         defects.append(Defect(file, 0, "no host", f"lines such as {_EXAMPLE}"))
     if defects:
         raise SpecificationError(defects)
-    return Hostfile(tuple(hosts), headers.get("ssh-config", ""), headers.get("network", ""))
+    names = ("ssh-config", "network", "notices")
+    return Hostfile(tuple(hosts), *(headers.get(name, "") for name in names))
 
 
 def _host(line: str) -> Host | tuple[str, str]:
@@ -128,6 +134,8 @@ def write(hostfile: Hostfile, title: str = "") -> str:
         lines.append(f"# ssh-config: {hostfile.ssh_config}")
     if hostfile.network:
         lines.append(f"# network: {hostfile.network}")
+    if hostfile.notices:
+        lines.append(f"# notices: {hostfile.notices}")
     for host in hostfile.hosts:
         slots = f" slots={host.slots}" if host.slots else ""
         vm = f" vm={host.vm}" if host.vm else ""

@@ -6,19 +6,18 @@ Every step can be the last one of this process: whatever it leaves is healed by 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from provisioning.ending import Ending, Patience
+from provisioning.desk import Desk
+from provisioning.ending import Ending
 from provisioning.fleet import GONE, groups, substitutes
-from provisioning.ledger import Ledger
 from provisioning.provider import (
     Cluster,
     LaunchRequest,
     Machine,
     MachineState,
-    Provider,
     ProviderError,
     Shortage,
     Unanswered,
@@ -52,32 +51,19 @@ class Stopped(ScicumulusError):
 class Launching:
     """`up`: all of the order, or nothing of it."""
 
-    def __init__(
-        self,
-        provider: Provider,
-        ledger: Ledger,
-        now: Callable[[], datetime],
-        sleep: Callable[[float], None],
-        say: Callable[[str], None],
-        patience: Patience | None = None,
-    ) -> None:
-        self._provider = provider
-        self._ledger = ledger
-        self._now = now
-        self._sleep = sleep
-        self._say = say
-        self._patience = patience or Patience()
-        self._ending = Ending(provider, ledger, now, sleep, say, self._patience)
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._ending = Ending(desk)
 
     def up(self, order: Order) -> tuple[Machine, ...]:
         """The machines, all running. A launch that was cut off goes on; lost VMs are replaced."""
         name = order.cluster.name
-        with self._ledger.hold(name):
+        with self._desk.ledger.hold(name):
             record = self._begin(order)
             try:
-                self._provider.prepare(order.cluster, record.lease_until)
+                self._desk.provider.prepare(order.cluster, record.lease_until)
                 for intent in record.unsettled:  # sent before, answer unknown
-                    self._ledger.ask_again(name, intent.token, self._now())
+                    self._desk.ledger.ask_again(name, intent.token, self._desk.now())
                     self._launch(order, intent, again=True)
                 for vm_type, ids in groups(self._missing(order)):
                     self._launch(order, self._intend(order, vm_type, ids))
@@ -85,42 +71,58 @@ class Launching:
             except BaseException as error:
                 self._roll_back(order, record, error)
                 raise
-            self._ledger.complete(name)
+            self._desk.ledger.complete(name)
             return machines
+
+    def add(self, order: Order, instead_of: str = "") -> Machine:
+        """The one VM of the order, for a cluster that is up; first, what is left of the VM that it
+        replaces is ended. Whatever happens, the cluster's other VMs stay."""
+        name, (vm,) = order.cluster.name, order.vms
+        with self._desk.ledger.hold(name):
+            self._require_wanted(name)
+            if instead_of:
+                self._ending.end_vm(name, order.cluster.owner, instead_of)
+            try:
+                self._launch(order, self._intend(order, vm.type, (vm.id,)))
+                (machine,) = self._until_running(order)
+            except BaseException:
+                self._ending.end_vm(name, order.cluster.owner, vm.id)
+                raise
+            return machine
 
     # --- beginning ------------------------------------------------------------------------------
 
     def _begin(self, order: Order) -> ClusterRecord:
         """The ledger's record: a new one, or that of a launch that goes on."""
         name, owner = order.cluster.name, order.cluster.owner
-        record = self._ledger.open(name)
+        record = self._desk.ledger.open(name)
         if record is not None and record.wanted is Wanted.DOWN:
-            self._say(f"cluster {name} was to end; that is finished first")
+            self._desk.say(f"cluster {name} was to end; that is finished first")
             self._ending.end_all(name, owner)
             record = None
         if record is None:
             self._refuse_strangers(order)
             record = self._new_record(order)
-            self._ledger.begin(record)
+            self._desk.ledger.begin(record)
             return record
-        if (record.fleet, record.provider) != (order.fleet, self._provider.name):
+        if (record.fleet, record.provider) != (order.fleet, self._desk.provider.name):
             raise UsageError(
                 f"cluster {name} exists with the fleet {record.fleet} at {record.provider}; "
-                f"asked for {order.fleet} at {self._provider.name}",
+                f"asked for {order.fleet} at {self._desk.provider.name}",
                 f"end it with `scicumulus cluster down {name}`, or choose another --name",
             )
         if record.complete:
-            self._provider.renew(name, owner, order.lease_until)
+            self._desk.provider.renew(name, owner, order.lease_until)
         else:
-            self._say(f"going on with the launch of {name} that was cut off")
+            self._desk.say(f"going on with the launch of {name} that was cut off")
         return record
 
     def _refuse_strangers(self, order: Order) -> None:
         name = order.cluster.name
-        alive = [each for each in self._provider.observe(name) if each.state not in GONE]
+        alive = [each for each in self._desk.provider.observe(name) if each.state not in GONE]
         if alive:
             raise UsageError(
-                f"{self._provider.name} has {len(alive)} machines of a cluster {name} "
+                f"{self._desk.provider.name} has {len(alive)} machines of a cluster {name} "
                 f"(of {alive[0].owner}) that this database knows nothing of",
                 f"end it with `scicumulus cluster down {name}`, or choose another --name",
             )
@@ -129,11 +131,11 @@ class Launching:
         return ClusterRecord(
             name=order.cluster.name,
             owner=order.cluster.owner,
-            provider=self._provider.name,
+            provider=self._desk.provider.name,
             fleet=order.fleet,
             plan_id=order.plan_id,
             lease_until=order.lease_until,
-            created_at=self._now(),
+            created_at=self._desk.now(),
             estimate_usd=order.estimate_usd,
         )
 
@@ -141,10 +143,10 @@ class Launching:
         """Of a cluster that was complete, what is gone; of another, what was not launched yet:
         there the ledger knows more than the provider shows."""
         name = order.cluster.name
-        record = self._ledger.open(name)
+        record = self._desk.ledger.open(name)
         there: set[str] = set()
         if record is not None and record.complete:
-            seen = self._provider.observe(name)
+            seen = self._desk.provider.observe(name)
             there = {each.vm for each in seen if each.state not in GONE}
         elif record is not None:
             launched = [each for each in record.intents if each.outcome is Outcome.LAUNCHED]
@@ -156,8 +158,8 @@ class Launching:
     def _intend(self, order: Order, vm_type: VmType, ids: tuple[str, ...]) -> Intent:
         """Written down before the provider hears of it."""
         token = f"{TOKEN_PREFIX}{secrets.token_hex(16)}"
-        intent = Intent(token, vm_type, ids, order.spot, self._now(), order.lease_until)
-        self._ledger.intend(order.cluster.name, intent)
+        intent = Intent(token, vm_type, ids, order.spot, self._desk.now(), order.lease_until)
+        self._desk.ledger.intend(order.cluster.name, intent)
         return intent
 
     def _launch(self, order: Order, intent: Intent, *, again: bool = False) -> None:
@@ -168,11 +170,11 @@ class Launching:
                 self._settle(order, intent, self._request(order, intent))
                 return
             except Shortage as shortage:
-                self._ledger.settle(name, intent.token, Outcome.SHORTAGE)
+                self._desk.ledger.settle(name, intent.token, Outcome.SHORTAGE)
                 other = self._substitute(order, intent, tried)
                 if other is None:
                     raise
-                self._say(f"{shortage.message}; trying {other.name} instead")
+                self._desk.say(f"{shortage.message}; trying {other.name} instead")
                 tried.add(other.name)
                 intent = self._intend(order, other, intent.vms)
                 again = False
@@ -180,7 +182,7 @@ class Launching:
                 raise  # whether it took effect is found out when the cluster is rolled back
             except ProviderError:
                 if not again:
-                    self._ledger.settle(name, intent.token, Outcome.REFUSED)
+                    self._desk.ledger.settle(name, intent.token, Outcome.REFUSED)
                 raise
 
     def _request(self, order: Order, intent: Intent) -> tuple[Machine, ...]:
@@ -194,15 +196,15 @@ class Launching:
             intent.spot,
         )
         silence: Unanswered | None = None
-        for _ in range(self._patience.asks):
+        for _ in range(self._desk.patience.asks):
             self._require_wanted(order.cluster.name)
             try:
-                return self._provider.launch(request)
+                return self._desk.provider.launch(request)
             except Unanswered as error:
                 silence = error
-                self._say(f"{error.message}; asking again")
-                self._sleep(self._patience.poll_s)
-                self._ledger.ask_again(order.cluster.name, intent.token, self._now())
+                self._desk.say(f"{error.message}; asking again")
+                self._desk.sleep(self._desk.patience.poll_s)
+                self._desk.ledger.ask_again(order.cluster.name, intent.token, self._desk.now())
             except Shortage:
                 raise  # an earlier try with this token has launched nothing either
             except ProviderError as error:
@@ -213,20 +215,20 @@ class Launching:
         raise silence
 
     def _require_wanted(self, name: str) -> None:
-        record = self._ledger.open(name)
+        record = self._desk.ledger.open(name)
         if record is None or record.wanted is Wanted.DOWN:
             raise Stopped(f"cluster {name} was ended by another command while it was launched")
 
     def _settle(self, order: Order, intent: Intent, machines: Sequence[Machine]) -> None:
         made = [Instance(each.id, each.vm, each.launched_at) for each in machines]
-        self._ledger.settle(order.cluster.name, intent.token, Outcome.LAUNCHED, made)
-        self._say(f"launched {len(made)} x {intent.vm_type.name}")
+        self._desk.ledger.settle(order.cluster.name, intent.token, Outcome.LAUNCHED, made)
+        self._desk.say(f"launched {len(made)} x {intent.vm_type.name}")
 
     def _substitute(self, order: Order, intent: Intent, tried: set[str]) -> VmType | None:
         """The cheapest type that can do the work without breaking the budget."""
         if order.substitutes_from is None:
             return None
-        record = self._ledger.open(order.cluster.name)
+        record = self._desk.ledger.open(order.cluster.name)
         others = record.intents if record else ()
         spent = sum(
             each.vm_type.price_usd_per_hour * len(each.vms)
@@ -242,20 +244,21 @@ class Launching:
 
     def _until_running(self, order: Order) -> tuple[Machine, ...]:
         name = order.cluster.name
-        record = self._ledger.open(name)
+        record = self._desk.ledger.open(name)
         assert record is not None
         wanted = {
             vm: intent.token
             for intent in record.intents
             if intent.outcome is Outcome.LAUNCHED
             for vm in intent.vms
+            if vm in {each.id for each in order.vms}
         }  # the latest launch of each VM
-        deadline = self._now() + timedelta(seconds=self._patience.boot_s)
+        deadline = self._desk.now() + timedelta(seconds=self._desk.patience.boot_s)
         while True:
             self._require_wanted(name)
             seen = {
                 each.vm: each
-                for each in self._provider.observe(name)
+                for each in self._desk.provider.observe(name)
                 if wanted.get(each.vm) == each.token
             }
             if lost := [vm for vm, each in seen.items() if each.state in GONE]:
@@ -266,24 +269,24 @@ class Launching:
             up = [m for m in seen.values() if m.state is MachineState.RUNNING and m.address]
             if len(up) == len(wanted):
                 return tuple(seen[vm] for vm in sorted(wanted))
-            if self._now() >= deadline:
+            if self._desk.now() >= deadline:
                 late = sorted(set(wanted) - {each.vm for each in up})
                 raise ProviderError(
-                    f"{', '.join(late)} not running after {self._patience.boot_s:.0f} s",
+                    f"{', '.join(late)} not running after {self._desk.patience.boot_s:.0f} s",
                     "try again, or try another region or VM type",
                 )
-            self._sleep(self._patience.poll_s)
+            self._desk.sleep(self._desk.patience.poll_s)
 
     def _roll_back(self, order: Order, record: ClusterRecord, error: BaseException) -> None:
         name = order.cluster.name
         if record.complete:
-            self._say(f"cluster {name} stays as it was; `cluster up` again replaces lost VMs")
+            self._desk.say(f"cluster {name} stays as it was; `cluster up` again replaces lost VMs")
             return
-        self._say(f"rolling back cluster {name}: {getattr(error, 'message', None) or error!r}")
+        self._desk.say(f"rolling back cluster {name}: {getattr(error, 'message', None) or error!r}")
         try:
             self._ending.end_all(name, order.cluster.owner)
         except ScicumulusError as trouble:
-            self._say(
+            self._desk.say(
                 f"the roll-back did not finish: {trouble}\n  run `scicumulus cluster sweep` when "
                 f"that is solved; what is left ends itself at {order.lease_until:%H:%M} UTC"
             )

@@ -43,6 +43,9 @@ class Netns:
         paths = {path.absolute() for path in (home, *shared)}
         self._shared = sorted(path for path in paths if path.is_relative_to("/tmp"))
 
+    def network(self, cluster: str) -> str:
+        return f"{_network(cluster)}.0/24"
+
     # --- the cluster -----------------------------------------------------------------------------
 
     def prepare(self, cluster: Cluster, lease_until: datetime) -> None:

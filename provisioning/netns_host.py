@@ -112,7 +112,7 @@ class NetnsHost:
         pid = os.posix_spawnp(
             words[0],
             words,
-            {**os.environ, "PATH": _PATH},
+            {"PATH": _PATH},  # what else is in ours, say a password, is none of a host's business
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, null, os.O_RDONLY, 0),
                 (os.POSIX_SPAWN_OPEN, 1, null, os.O_WRONLY, 0),

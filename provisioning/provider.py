@@ -99,6 +99,10 @@ class Provider(Protocol):
     def region(self) -> str:
         """Where its machines are, as prices name it; empty where that means nothing."""
 
+    def network(self, cluster: str) -> str:
+        """CIDR of the private addresses of its machines: who has one of these, too, is reached by
+        them."""
+
     def prepare(self, cluster: Cluster, lease_until: datetime) -> None:
         """What machines need before they are launched: key, fence. Existing ones are reused."""
 

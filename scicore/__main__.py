@@ -141,6 +141,8 @@ def _master(arguments: list[str]) -> int:
             keep_s=config.seconds(config.KEEP, KEEP_S),
             vms=vms,
             allotment=_allotment(database, run, plan.fleet),
+            porter=_porter(seated.storage, run_id),
+            notices=seated.notices,
         )
         recorder = DatabaseRecorder(engine, run, hold)
         log = _event_log(os.environ.get(EVENT_LOG))
@@ -198,6 +200,12 @@ def _run_id(arguments: list[str]) -> tuple[int, Path | None]:
             "prepare a run with `scicumulus run SPEC --prepare`; it prints the command to use",
         )
     return int(arguments[0]), Path(arguments[1]) if arguments[1:] else None
+
+
+def _porter(storage: str, run_id: int) -> tuple[str, ...]:
+    """As it is started on every host, where Python is in the same place."""
+    words = (sys.executable, "-m", "provisioning.porter", storage, str(run_id))
+    return words if storage else ()
 
 
 def _stop_on_signals(master: Master) -> None:

@@ -58,8 +58,8 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "jinja2": ("scicore/reports/html/",),
     "psycopg": ("scicore/provenance/", "scicore/cli/"),
     "alembic": ("scicore/provenance/", "scicore/cli/"),
-    "boto3": ("provisioning/ec2.py",),
-    "botocore": ("provisioning/ec2.py",),
+    "boto3": ("provisioning/ec2.py", "provisioning/s3.py"),
+    "botocore": ("provisioning/ec2.py", "provisioning/s3.py"),
     "cryptography": ("provisioning/keys.py",),
     "paramiko": ("provisioning/ssh.py",),
 }

@@ -28,6 +28,8 @@ class Rent:
     provider: str = "ec2"
     budget_usd: float | None = None
     yes: bool = False
+    spot: bool = False
+    instance_profile: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class Bill:
     boot_usd: float  # from the launch until the run started
     idle_usd: float  # paid, and used by nothing
     activities: tuple[Post, ...]
+    estimated_boot_usd: float  # as planned
+    estimated_idle_usd: float
 
     @property
     def document(self) -> dict[str, object]:
@@ -58,10 +62,8 @@ def in_cloud(
     go: Callable[[str], RunSummary],
 ) -> tuple[RunSummary, Bill]:
     """Up, configure, run, fetch, down: `go` runs on the cluster of the given name."""
-    from provisioning.bootstrap import Software
-    from scicore import __version__
     from scicore.cli.cluster import down, up
-    from scicore.cli.configuring import SOFTWARE, make_ready
+    from scicore.cli.configuring import make_ready, software_of
     from scicore.cli.fetch import command as fetch
     from scicore.cli.rental import ledger_of, now
     from scicore.provenance.store import load_plan
@@ -69,23 +71,45 @@ def in_cloud(
     name = f"run-{plan_id}-{secrets.token_hex(3)}"  # no other cluster can be meant by `down`
     where = ["--provider", rent.provider]
     kept = ["--database-url", database_url] if database_url else []
-    terms = ["--reachable-from", "auto" if rent.provider == "ec2" else "none"]
+    terms = ["--reachable-from", _neighbour(name) if rent.provider == "ec2" else "none"]
     terms += ["--budget", str(rent.budget_usd)] if rent.budget_usd is not None else []
     terms += ["--yes"] if rent.yes else []
+    terms += ["--spot"] if rent.spot else []
+    terms += ["--instance-profile", rent.instance_profile] if rent.instance_profile else []
     with redirect_stdout(sys.stderr):  # stdout is the run's
         try:
             _call(up, "--plan", str(plan_id), "--name", name, *where, *terms, *kept)
-            make_ready(name, database_url, Software(SOFTWARE, version=__version__), None)
+            make_ready(name, database_url, software_of(name), None)
             summary = go(name)
             _call(fetch, str(summary.run_id), *kept)
             record = ledger_of(database_url).open(name)
         finally:
-            say(f"ending cluster {name}")
-            _call(down, name, *where, *kept)
+            if ledger_of(database_url).open(name) is not None:
+                say(f"ending cluster {name}")
+                _call(down, name, *where, *kept)
     with database.engine.connect() as connection:
         _, plan = load_plan(connection, plan_id)
     assert record is not None
     return summary, _bill(database, summary, plan, record, now())
+
+
+def _neighbour(name: str) -> str:
+    """This computer, as the VMs will see it. The master runs here, and they connect to it."""
+    from provisioning.access import own_address
+    from scicore.cli.rental import provider_of
+    from scicore.errors import LaunchError
+
+    network = provider_of("ec2").network(name)
+    own = own_address(network)
+    if not own:
+        raise LaunchError(
+            f"this computer is not in the network of the VMs ({network}): the master runs where "
+            "the command is typed, and they could not connect to it; nothing was launched",
+            "type it on a VM of that network, which `scicumulus cluster up --fleet 1xt3.small "
+            "--name desk --instance-profile PROFILE` and `scicumulus cluster configure desk` make "
+            "(docs/cloud.md); through a VPN, use `cluster up` and `run --cluster`, which try it",
+        )
+    return f"{own}/32"
 
 
 def _call(verb: click.Command, *words: str) -> None:
@@ -95,7 +119,7 @@ def _call(verb: click.Command, *words: str) -> None:
 def _bill(
     database: Database, summary: RunSummary, plan: Plan, record: ClusterRecord, ended_at: datetime
 ) -> Bill:
-    from provisioning.bill import spent_usd
+    from provisioning.bill import boot_usd, spent_usd
 
     used, started_at = _used(database, summary.run_id)
     planned = _planned(plan, tuple(each.activity for each in summary.activities))
@@ -112,7 +136,11 @@ def _bill(
         for activity in sorted({*planned, *used})
     )
     idle = max(0.0, total - boot - sum(post.actual_usd for post in posts))
-    return Bill(record.estimate_usd, total, boot, idle, posts)
+    expected_boot = boot_usd(plan.fleet)
+    expected_idle = (record.estimate_usd or 0.0) - expected_boot - sum(planned.values())
+    return Bill(
+        record.estimate_usd, total, boot, idle, posts, expected_boot, max(0.0, expected_idle)
+    )
 
 
 def _used(database: Database, run_id: int) -> tuple[dict[str, float], datetime]:
@@ -154,7 +182,10 @@ def show(bill: Bill) -> None:
     rows = [
         (post.activity, _usd(post.estimated_usd), _usd(post.actual_usd)) for post in bill.activities
     ]
-    rows += [("boot", "", _usd(bill.boot_usd)), ("idle", "", _usd(bill.idle_usd))]
+    rows += [
+        ("boot", _usd(bill.estimated_boot_usd), _usd(bill.boot_usd)),
+        ("idle", _usd(bill.estimated_idle_usd), _usd(bill.idle_usd)),
+    ]
     estimated = "" if bill.estimated_usd is None else _usd(bill.estimated_usd)
     print_table(
         ("bill", "estimated", "actual"), [*rows, ("total", estimated, _usd(bill.actual_usd))]

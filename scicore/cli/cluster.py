@@ -44,6 +44,7 @@ def command() -> None:
 @click.option("--login", metavar="USER", help="The image's user; default: admin.")
 @click.option("--subnet", metavar="ID", help="Default: one of the default VPC.")
 @click.option("--disk", "disk_gib", type=int, metavar="GIB", help="Default: the image's.")
+@click.option("--instance-profile", metavar="NAME", help="What the VMs may do in AWS: S3, say.")
 @click.option(
     "--reachable-from",
     default="auto",
@@ -72,6 +73,7 @@ def up(
     login: str | None,
     subnet: str | None,
     disk_gib: int | None,
+    instance_profile: str | None,
     reachable_from: str,
     catalog: Path | None,
     yes: bool,
@@ -87,18 +89,20 @@ def up(
     command goes on with a launch that was cut off, and replaces VMs that were lost.
     """
     from provisioning.keys import ensure_key
-    from provisioning.launching import Order
+    from provisioning.launching import Launching, Order
     from provisioning.provider import Cluster
     from scicore.cli.offer import make_offer, print_offer, require_affordable
     from scicore.cli.preparation import base_catalog
     from scicore.cli.rental import (
-        Rental,
+        LAUNCHED,
         caller_network,
         cluster_directory,
+        desk_of,
         ledger_of,
         now,
         owner_of,
         provider_of,
+        remember,
         require_name,
     )
 
@@ -107,14 +111,21 @@ def up(
     require_affordable(offer, budget)
     name = require_name(name or (f"plan-{plan_id}" if plan_id is not None else "cluster"))
     ledger = ledger_of(database_url)
-    driver = provider_of(
-        provider, region, image=image, login=login, subnet=subnet, disk_gib=disk_gib
-    )
+    settings: dict[str, Any] = {
+        "region": region,
+        "image": image,
+        "login": login,
+        "subnet": subnet,
+        "disk_gib": disk_gib,
+        "instance_profile": instance_profile,
+    }
+    driver = provider_of(provider, **settings)
     print_offer(offer, name, driver.region, spot=spot)
     if not yes:
         click.confirm("Launch?", abort=True, err=True)
     mine = owner_of(owner)
     key = ensure_key(cluster_directory(name), f"scicumulus-{name}")
+    remember(name, LAUNCHED, settings)
     run = f"plan {plan_id}" if plan_id is not None else ""
     order = Order(
         cluster=Cluster(name, mine, key.public_key, caller_network(reachable_from), run),
@@ -127,7 +138,7 @@ def up(
         substitutes_from=types if allow_substitutes else None,
         most_usd_per_hour=offer.most_usd_per_hour(budget),
     )
-    machines = Rental(driver, ledger).launching.up(order)
+    machines = Launching(desk_of(driver, ledger)).up(order)
     if as_json:
         print_json(
             {
@@ -167,8 +178,9 @@ def down(
     Everything is found by its tags, also when the database is lost.
     """
     from provisioning.bill import spent_usd
+    from provisioning.ending import Ending
     from scicore.cli.rental import (
-        Rental,
+        desk_of,
         forget_cluster,
         ledger_or_none,
         now,
@@ -176,11 +188,20 @@ def down(
         provider_of,
         require_name,
     )
+    from scicore.errors import UsageError
 
     ledger = ledger_or_none(database_url)
-    rental = Rental(provider_of(provider, region), ledger)
+    driver, mine = provider_of(provider, region), owner_of(owner)
     record = ledger.open(require_name(name))
-    ended = rental.ending.down(name, owner_of(owner))
+    ending = Ending(desk_of(driver, ledger))
+    if record is None and not ending.knows(name, mine):
+        raise UsageError(
+            f"there is no cluster {name} of {mine} at {driver.name}"
+            f"{f' in {driver.region}' if driver.region else ''}: neither the database nor a tag "
+            "knows it",
+            "see `scicumulus cluster ls`; another --region, --provider or --owner may have it",
+        )
+    ended = ending.down(name, mine)
     forget_cluster(name)
     spent = spent_usd(record, now()) if record else None
     if as_json:
@@ -270,20 +291,25 @@ def renew(
     region: str | None,
     owner: str | None,
     as_json: bool,
-) -> None:
+) -> int:
     """Let the cluster NAME live longer.
 
-    VMs of the Nitro system see it by themselves; older ones (t2, m3) must be told over SSH, which
-    a run on the cluster does.
+    VMs of the Nitro system see it by themselves; older ones (t2, m4, …) are told over SSH. Those
+    that cannot be reached are named: they end when their old lease does (exit code 3).
     """
+    from scicore.cli.leasing import prolong
     from scicore.cli.rental import now, owner_of, provider_of, require_name
 
     lease_until = now() + timedelta(seconds=lease_s)
-    provider_of(provider, region).renew(require_name(name), owner_of(owner), lease_until)
+    driver, mine = provider_of(provider, region), owner_of(owner)
+    untold = prolong(driver, require_name(name), mine, lease_until)
     if as_json:
-        print_json({"cluster": name, "lease_until": lease_until})
+        print_json({"cluster": name, "lease_until": lease_until, "untold": untold})
     else:
         say(f"cluster {name} may live until {lease_until:%Y-%m-%d %H:%M} UTC")
+        for why in untold.values():
+            say(f"  but not told: {why}")
+    return 3 if untold else 0
 
 
 @command.command(epilog="Example: scicumulus cluster sweep --dry-run")
@@ -303,10 +329,11 @@ def sweep(
 
     Machines that are not ours are never touched, nor those of another owner.
     """
-    from scicore.cli.rental import Rental, forget_cluster, ledger_or_none, owner_of, provider_of
+    from provisioning.ending import Ending
+    from scicore.cli.rental import desk_of, forget_cluster, ledger_or_none, owner_of, provider_of
 
-    rental = Rental(provider_of(provider, region), ledger_or_none(database_url))
-    judgement = rental.ending.sweep(owner_of(owner), dry_run=dry_run)
+    desk = desk_of(provider_of(provider, region), ledger_or_none(database_url))
+    judgement = Ending(desk).sweep(owner_of(owner), dry_run=dry_run)
     kept = {each.machine.cluster for each in judgement.verdicts if not each.end}
     gone = {*(each.cluster for each in judgement.doomed), *judgement.dismantle, *judgement.close}
     if not dry_run:

@@ -53,18 +53,36 @@ def configure(
 
     Their host keys must be those that the provider reports. Afterwards there is a hostfile.
     """
-    from provisioning.bootstrap import Software
-    from scicore import __version__
+    from scicore.cli.rental import SOFTWARE as HOW
+    from scicore.cli.rental import remember
 
-    packed = tuple(sorted(wheels.glob("*.whl"))) if wheels else ()
-    software = Software(SOFTWARE, packed, version=__version__, baked=baked)
     directory = directory_of(workflow) if workflow else None
+    software = _software(wheels, baked)
     hostfile, targets = make_ready(name, database_url, software, directory)
+    chosen = {"wheels": wheels, "baked": baked}
+    remember(name, HOW, {key: str(path.absolute()) for key, path in chosen.items() if path})
     if as_json:
         hosts = {target.vm: target.address for target in targets}
         print_json({"cluster": name, "hostfile": str(hostfile), "hosts": hosts})
     else:
         say(f"{len(targets)} hosts are ready; run on them: scicumulus run SPEC --cluster {name}")
+
+
+def software_of(name: str) -> Software:
+    """As the cluster's hosts got it."""
+    from scicore.cli.rental import SOFTWARE as HOW
+    from scicore.cli.rental import remembered
+
+    chosen = {key: Path(path) for key, path in remembered(name, HOW).items()}
+    return _software(chosen.get("wheels"), chosen.get("baked"))
+
+
+def _software(wheels: Path | None = None, baked: Path | None = None) -> Software:
+    from provisioning.bootstrap import Software
+    from scicore import __version__
+
+    packed = tuple(sorted(wheels.glob("*.whl"))) if wheels else ()
+    return Software(SOFTWARE, packed, version=__version__, baked=baked)
 
 
 @click.command(epilog="Example: scicumulus cluster bake montage -o montage.tar.gz")
@@ -100,12 +118,23 @@ class _Reached:
     targets: tuple[Target, ...]  # hosts that run
     types: dict[str, tuple[str, int]]  # name and slots of each VM's type
     places: tuple[str, str]  # on the hosts: our directory, and the file of the keys let in
+    spot: bool  # the provider may take some of them back
+    own: str  # this computer's address in their network; empty: it has none
 
 
 def make_ready(
-    name: str, database_url: str | None, software: Software | None, workflow: Path | None
+    name: str,
+    database_url: str | None,
+    software: Software | None,
+    workflow: Path | None,
+    fetched: frozenset[Path] = frozenset(),
+    only: str = "",
 ) -> tuple[Path, tuple[Target, ...]]:
-    """Configure all hosts of the cluster that run; the hostfile, and the hosts."""
+    """Configure all hosts of the cluster that run; the hostfile, and the hosts.
+
+    `fetched`: files of the workflow that hosts will get from elsewhere. `only`: a VM; the others
+    are ready.
+    """
     from provisioning.access import write_files
     from provisioning.bootstrap import Wanted
     from provisioning.bootstrap import configure as configure_hosts
@@ -113,16 +142,18 @@ def make_ready(
 
     reached = _reach(name, database_url)
     directory, keys = reached.places
-    wanted = Wanted(directory, software, sys.prefix, workflow, keys)
-    configure_hosts(reached.targets, wanted, say)
-    return write_files(cluster_directory(name), reached.targets, reached.types), reached.targets
+    wanted = Wanted(directory, software, sys.prefix, workflow, keys, fetched)
+    unready = [target for target in reached.targets if only in ("", target.vm)]
+    configure_hosts(unready, wanted, say)
+    files = cluster_directory(name), reached.targets, reached.types, reached.own
+    return write_files(*files, spot=reached.spot), reached.targets
 
 
 def _reach(name: str, database_url: str | None) -> _Reached:
-    from provisioning.access import targets_of
+    from provisioning.access import own_address, targets_of
     from provisioning.keys import ensure_key
     from scicore.cli.preparation import base_catalog
-    from scicore.cli.rental import cluster_directory, ledger_of, provider_of, require_name
+    from scicore.cli.rental import cluster_directory, ledger_of, provider_of_cluster, require_name
     from scicore.errors import UsageError
 
     record = ledger_of(database_url).open(require_name(name))
@@ -130,7 +161,7 @@ def _reach(name: str, database_url: str | None) -> _Reached:
         raise UsageError(
             f"there is no cluster {name}", f"launch it: scicumulus cluster up --name {name}"
         )
-    provider = provider_of(record.provider)
+    provider = provider_of_cluster(record)
     agreed = {vm: intent.vm_type for intent in record.intents for vm in intent.vms}
     catalog = base_catalog(None)
     machines = [each for each in provider.observe(name) if each.owner == record.owner]
@@ -142,7 +173,9 @@ def _reach(name: str, database_url: str | None) -> _Reached:
     for each in machines:
         vm_type = agreed.get(each.vm) or catalog[each.vm_type]
         types[each.vm] = (vm_type.name, vm_type.slots)
-    return _Reached(targets, types, _places(record.provider))
+    spot = any(each.spot for each in machines)
+    own = own_address(provider.network(name))
+    return _Reached(targets, types, _places(record.provider), spot, own)
 
 
 def _places(provider: str) -> tuple[str, str]:

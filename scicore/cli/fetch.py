@@ -15,8 +15,6 @@ import click
 from scicore.cli.output import database_option, json_option, print_json, say
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
     from provisioning.hostfile import Seat
     from scicore.cli.hosts import Hosts
 
@@ -36,7 +34,8 @@ _PACK = 'cd "$1" 2>/dev/null || exit 0; tar -czf - --exclude=./.scicumulus .'
 @json_option
 def command(run: str, hostfile: Path | None, database_url: str | None, as_json: bool) -> int:
     """Copy the workspaces of RUN (a number, or `last`) from all its hosts into its directory here,
-    and compare every file that provenance knows with its checksum.
+    and compare every file that provenance knows with its checksum. If the run has a storage
+    (`run --storage`), these files come from there, and no host need be left.
 
     What is here already and is the same stays; hosts that do not answer are named.
     """
@@ -44,23 +43,40 @@ def command(run: str, hostfile: Path | None, database_url: str | None, as_json: 
     from scicore.cli.preparation import catalog_of
     from scicore.errors import UsageError
     from scicore.provenance.connection import connect
-    from scicore.provenance.reader import resolve_run
+    from scicore.provenance.reader import files_of, resolve_run
     from scicore.provenance.store import load_run
 
     database = connect(database_url)
     with database.engine.connect() as connection:
         run_id = resolve_run(connection, run)
         stored = load_run(connection, run_id, whole=False)
-        recorded = _recorded(connection, run_id, stored.directory)
+        # Inputs are where they were.
+        recorded = {
+            path: digest
+            for path, digest in files_of(connection, run_id).items()
+            if Path(path).is_relative_to(stored.directory)
+        }
     hosts = hosts_of_run(stored.directory, hostfile, catalog_of(None, stored.workflow))
     if hosts is None:
         raise UsageError(f"run {run_id} was on this machine: everything is in {stored.directory}")
-    seats = hosts.seats(stored.plan.fleet)
-    failed = _bring(hosts, seats, Path(stored.directory))
-    wrong = {path: why for path, digest in recorded.items() if (why := _compare(path, digest))}
+    seats: tuple[Seat, ...] = ()
+    failed: dict[str, str] = {}
+    if hosts.storage:
+        from scicore.cli.storing import bring_home
+
+        failed = bring_home(hosts.storage, run_id, recorded)
+    else:
+        seats = hosts.seats(stored.plan.fleet)
+        failed = _bring(hosts, seats, Path(stored.directory))
+    wrong = {
+        path: why
+        for path, digest in recorded.items()
+        if path not in failed and (why := _compare(path, digest))
+    }
     document = {
         "run_id": run_id,
         "directory": stored.directory,
+        "storage": hosts.storage,
         "hosts": len({seat.address for seat in seats}),
         "unreachable": failed,
         "files": len(recorded),
@@ -69,7 +85,8 @@ def command(run: str, hostfile: Path | None, database_url: str | None, as_json: 
     if as_json:
         print_json(document)
     else:
-        say(f"{stored.directory}: {len(recorded) - len(wrong)} of {len(recorded)} recorded files")
+        good = len(recorded) - len({*wrong, *failed} & {*recorded})
+        say(f"{stored.directory}: {good} of {len(recorded)} recorded files")
         for name, why in (*failed.items(), *wrong.items()):
             say(f"  {name}: {why}")
     return 3 if failed or wrong else 0
@@ -93,17 +110,6 @@ def _bring_one(hosts: Hosts, address: str, directory: Path) -> str:
         with tarfile.open(fileobj=io.BytesIO(done.stdout), mode="r:gz") as archive:
             archive.extractall(directory, filter="data")  # nothing leaves the directory
     return ""
-
-
-def _recorded(connection: Connection, run_id: int, directory: str) -> dict[str, str]:
-    """Checksums of the run's files, by path; inputs are where they were."""
-    from sqlalchemy import select
-
-    from scicore.provenance import tables
-
-    file = tables.file.c
-    found = connection.execute(select(file.path, file.sha256).where(file.run_id == run_id))
-    return {path: digest for path, digest in found if Path(path).is_relative_to(directory)}
 
 
 def _compare(path: str, digest: str) -> str:

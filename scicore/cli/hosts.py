@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import shlex
+import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,9 +45,23 @@ Include {config}
 """
 
 
+# Whether a host can run the package, and reach the master, as MPI's daemons must.
+_FIT = """
+import socket, sys
+import scicore
+if sys.argv[1:]:
+    try:
+        socket.create_connection((sys.argv[1], int(sys.argv[2])), 10).close()
+    except OSError as error:
+        sys.exit(f"it cannot connect to this computer ({sys.argv[1]}): {error}")
+"""
+
+
 class Hosts:
-    def __init__(self, file: Path, catalog: Mapping[str, VmType]) -> None:
+    def __init__(self, file: Path, catalog: Mapping[str, VmType], storage: str = "") -> None:
+        """`storage`: where files are handed over; empty = in a directory that all share."""
         self.file = file.absolute()
+        self.storage = storage
         self._catalog = catalog
         self._digest = ""  # of the hostfile, as the last job was started with it
         self._seats: tuple[Seat, ...] = ()  # of the last job
@@ -64,6 +80,10 @@ class Hosts:
     def fleet(self) -> Fleet:
         """The VMs that the hosts are."""
         return hostfile.fleet_of(self.read().hosts, self._catalog)
+
+    def vms(self) -> list[str]:
+        """Ids, as the hostfile has them now."""
+        return [vm.id for vm in self.fleet().vms]
 
     def changed(self) -> bool:
         """Since the last job was started; an editor may have it half written, or away."""
@@ -85,14 +105,16 @@ class Hosts:
     def check(self, fleet: Fleet) -> None:
         """Before a run is stored: the hosts are the plan's VMs, and every one is fit to run."""
         seats = hostfile.seat(self.read().hosts, fleet)
-        code = "import scicore; print(scicore.__version__)"
-        failed = self._ask(seats, [sys.executable, "-c", code])
+        with listening(seat.address for seat in seats) as lines:
+            failed = self._ask(seats, lambda host: [sys.executable, "-c", _FIT, *lines[host]])
         if failed:
             listing = "\n".join(f"  {address}: {why}" for address, why in failed.items())
             raise LaunchError(
                 f"{len(failed)} of {len({seat.address for seat in seats})} hosts cannot be used; "
                 f"nothing was started:\n{listing}",
-                f"every host needs SSH without a password and this Python at {sys.executable}",
+                f"every host needs SSH without a password, this Python at {sys.executable}, and a "
+                "way to connect to this computer, where the master is: behind a router or a "
+                "firewall, type the command on a computer in the hosts' network",
             )
 
     def seats(self, fleet: Fleet) -> tuple[Seat, ...]:
@@ -107,7 +129,7 @@ class Hosts:
         """mpirun over the hosts that answer."""
         listed = self.read()
         wanted = hostfile.seat_again(listed.hosts, fleet, self._catalog)
-        silent = self._ask(wanted, ["true"])
+        silent = self._ask(wanted, lambda _: ["true"])
         for address, why in silent.items():
             say(f"host {address} does not answer ({why}): the run goes on without it")
         seats = tuple(seat for seat in wanted if seat.address not in silent)
@@ -122,7 +144,11 @@ class Hosts:
         self._seats = seats
         self._ever.update({seat.vm.id: seat for seat in seats})
         seated = Seating(
-            tuple(seat.vm for seat in seats), str(self.file), _absent(before, fleet, seats)
+            tuple(seat.vm for seat in seats),
+            str(self.file),
+            _absent(before, fleet, seats),
+            self.storage,
+            listed.notices,
         )
         addresses = [seat.address for seat in seats]
         file, ranks = seating.save(directory, seated, addresses)
@@ -169,13 +195,13 @@ class Hosts:
 
     def _end_keepers(self, directory: str, seats: Sequence[Seat]) -> None:
         away = [seat for seat in seats if seat.address not in _HERE]
-        self._ask(away, [sys.executable, "-m", "scicore.engine.spare", directory])
+        self._ask(away, lambda _: [sys.executable, "-m", "scicore.engine.spare", directory])
 
-    def _ask(self, seats: Sequence[Seat], words: Sequence[str]) -> dict[str, str]:
+    def _ask(self, seats: Sequence[Seat], words: Callable[[str], Sequence[str]]) -> dict[str, str]:
         """Run a command on every host, all at once; returns why not, where it failed."""
         addresses = list(dict.fromkeys(s.address for s in seats if s.address not in _HERE))
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            answers = pool.map(lambda address: self._ask_one(address, words), addresses)
+            answers = pool.map(lambda address: self._ask_one(address, words(address)), addresses)
             return {address: why for address, why in zip(addresses, answers, strict=True) if why}
 
     def reaching(self, address: str, words: Sequence[str]) -> list[str]:
@@ -201,12 +227,41 @@ class Hosts:
         return (said[-1] if said else f"exit code {done.returncode}") if done.returncode else ""
 
 
+@contextmanager
+def listening(addresses: Iterable[str]) -> Iterator[dict[str, tuple[str, ...]]]:
+    """For each host, where it can try to reach us: address and port; nothing, where the name is
+    SSH's alone. Whoever connects is not spoken to."""
+    with ExitStack() as stack:
+        ports: dict[str, str] = {}
+        lines: dict[str, tuple[str, ...]] = {}
+        for host in addresses:
+            own = _own_address(host)
+            if own and own not in ports:
+                listener = stack.enter_context(socket.socket())
+                listener.bind((own, 0))
+                listener.listen(256)
+                ports[own] = str(listener.getsockname()[1])
+            lines[host] = (own, ports[own]) if own else ()
+        yield lines
+
+
+def _own_address(host: str) -> str:
+    """From which we speak to the host. Nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((host, 22))
+        except OSError:
+            return ""
+        return str(probe.getsockname()[0])
+
+
 def hosts_of_run(directory: str, file: Path | None, catalog: Mapping[str, VmType]) -> Hosts | None:
     """For a run that is taken up again: as it was started, unless another hostfile is given."""
-    if file is not None:
-        return Hosts(file, catalog)
     before = seating.last(directory)
-    return Hosts(Path(before.hostfile), catalog) if before and before.hostfile else None
+    storage = before.storage if before else ""
+    if file is not None:
+        return Hosts(file, catalog, storage)
+    return Hosts(Path(before.hostfile), catalog, storage) if before and before.hostfile else None
 
 
 def _absent(before: Seating | None, fleet: Fleet, seats: Sequence[Seat]) -> tuple[Vm, ...]:

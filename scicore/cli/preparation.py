@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -145,7 +145,18 @@ def make_plan(
 
 def input_files(workflow: Workflow) -> list[FileRecorded]:
     """The files that the datasets name, numbered as their tuples are when the run is stored."""
-    files = []
+    return [
+        FileRecorded(number, name, str(path), *size_and_digest(path))
+        for number, name, path in _named_files(workflow)
+    ]
+
+
+def input_paths(workflow: Workflow) -> frozenset[Path]:
+    return frozenset(path for _, _, path in _named_files(workflow))
+
+
+def _named_files(workflow: Workflow) -> Iterator[tuple[int, str, Path]]:
+    """Number of the tuple, field and file."""
     number = 0
     for dataset in workflow.datasets:
         places = [
@@ -157,9 +168,7 @@ def input_files(workflow: Workflow) -> list[FileRecorded]:
             number += 1
             for place, name in places:
                 if row[place]:
-                    path = Path(row[place])
-                    files.append(FileRecorded(number, name, str(path), *size_and_digest(path)))
-    return files
+                    yield number, name, Path(row[place])
 
 
 def store_plan(connection: Connection, specification: Specification, plan: Plan) -> tuple[int, int]:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import getpass
+import json
 import os
 import re
 import shutil
 import sys
 import time
 import urllib.request
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from provisioning.ending import Ending, Patience
-from provisioning.launching import Launching
+from provisioning.desk import Desk, Patience
 from provisioning.ledger import Busy, Ledger, MemoryLedger
 from provisioning.provider import Provider
 from scicore.cli.output import say
@@ -26,9 +25,11 @@ from scicore.config import seconds
 from scicore.errors import DatabaseError, UsageError
 
 if TYPE_CHECKING:
+    from scicore.model.cluster import ClusterRecord
     from scicore.provenance.clusters import ClusterLedger
 
 OWNER = "SCICUMULUS_OWNER"
+LAUNCHED, SOFTWARE = "launched", "software"  # what is remembered of a cluster
 POLL = "SCICUMULUS_CLOUD_POLL_S"  # how often a provider is asked while something is awaited
 SETTLE = "SCICUMULUS_CLOUD_SETTLE_S"  # until what a call made can surely be seen
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,39}")
@@ -109,6 +110,23 @@ def cluster_directory(name: str) -> Path:
     return state_directory() / "clusters" / name
 
 
+def remember(name: str, what: str, settings: Mapping[str, Any]) -> None:
+    """How the cluster was launched, or configured: VMs that come later must be alike."""
+    given = {key: value for key, value in settings.items() if value}
+    (cluster_directory(name) / f"{what}.json").write_text(json.dumps(given))
+
+
+def remembered(name: str, what: str) -> dict[str, Any]:
+    file = cluster_directory(name) / f"{what}.json"
+    found: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    return found
+
+
+def provider_of_cluster(record: ClusterRecord) -> Provider:
+    """As it was launched."""
+    return provider_of(record.provider, **remembered(record.name, LAUNCHED))
+
+
 def forget_cluster(name: str) -> None:
     shutil.rmtree(cluster_directory(name), ignore_errors=True)
 
@@ -131,25 +149,12 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Rental:
-    """A provider and a ledger, ready to be used."""
-
-    provider: Provider
-    ledger: Ledger
-    patience: Patience = field(
-        default_factory=lambda: Patience(
-            poll_s=seconds(POLL, Patience().poll_s), settle_s=seconds(SETTLE, Patience().settle_s)
-        )
+def desk_of(provider: Provider, ledger: Ledger) -> Desk:
+    usual = Patience()
+    patience = Patience(
+        poll_s=seconds(POLL, usual.poll_s), settle_s=seconds(SETTLE, usual.settle_s)
     )
-
-    @property
-    def launching(self) -> Launching:
-        return Launching(self.provider, self.ledger, now, time.sleep, say, self.patience)
-
-    @property
-    def ending(self) -> Ending:
-        return Ending(self.provider, self.ledger, now, time.sleep, say, self.patience)
+    return Desk(provider, ledger, now, time.sleep, say, patience)
 
 
 def ledger_of(database_url: str | None) -> ClusterLedger:

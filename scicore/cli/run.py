@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wish:
+class Wish:
     """How the user wants the run to be planned."""
 
     fleet: str | None
@@ -38,6 +38,9 @@ class _Wish:
     algorithm: str | None
     seed: int
     dispatch: str = "adaptive"
+    storage: str = ""
+    replacements: int = 0
+    budget_usd: float | None = None
     hosts: Hosts | None = None
     sizing: str = ""
 
@@ -72,8 +75,29 @@ class Timing:
 @click.option("--cluster", metavar="NAME", help="Run on the VMs that `cluster up` has launched.")
 @click.option("--cloud", is_flag=True, help="Rent the plan's VMs for this run, and end them.")
 @click.option("--provider", default="ec2", show_default=True, help="With --cloud: where.")
-@click.option("--budget", type=float, metavar="USD", help="With --cloud: refuse if more.")
+@click.option(
+    "--budget",
+    type=float,
+    metavar="USD",
+    help="With --cloud: refuse if more; with --replace: replace nothing beyond it.",
+)
+@click.option("--spot", is_flag=True, help="With --cloud: cheaper VMs that may be taken away.")
+@click.option("--instance-profile", metavar="NAME", help="With --cloud: what VMs may do in AWS.")
 @click.option("--yes", is_flag=True, help="With --cloud: do not ask before renting.")
+@click.option(
+    "--replace",
+    "replacements",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="With --cluster or --cloud: launch others for up to N VMs that are lost.",
+)
+@click.option(
+    "--storage",
+    default="",
+    metavar="URL",
+    help="Hosts share no directory: files are handed over in s3://BUCKET/PREFIX.",
+)
 @click.option("--plan", "plan_id", type=int, metavar="ID", help="Follow this stored plan.")
 @click.option(
     "--algorithm",
@@ -105,7 +129,11 @@ def command(
     cloud: bool,
     provider: str,
     budget: float | None,
+    spot: bool,
+    instance_profile: str | None,
     yes: bool,
+    replacements: int,
+    storage: str,
     plan_id: int | None,
     algorithm: str | None,
     seed: int,
@@ -131,8 +159,21 @@ def command(
         _refuse_trace(spec)
     specification = load(spec, Replay(time_scale, size_scale, sleep) if replay else None)
     clock.lap("specification")
-    sized_by = sizing_of(sizing, specification.workflow)
-    wish = _Wish(fleet, plan_id, algorithm, seed, dispatch, sizing=sized_by)
+    wish = Wish(
+        fleet,
+        plan_id,
+        algorithm,
+        seed,
+        dispatch,
+        storage,
+        replacements,
+        budget,
+        sizing=sizing_of(sizing, specification.workflow),
+    )
+    if storage:
+        from scicore.cli.across import require_useful
+
+        require_useful(storage, across=bool(cloud or cluster or hostfile))
     early: EarlyJob | None = None
     if not (cloud or cluster or hostfile or plan_id or prepare):
         early = _early_job(fleet, as_json)
@@ -151,21 +192,26 @@ def command(
                 raise UsageError(
                     "--cloud rents its own hosts: leave --hostfile, --cluster, --prepare out"
                 )
-            rent = Rent(provider, budget, yes)
+            rent = Rent(provider, budget, yes, spot, instance_profile)
             return _in_cloud(database, specification, wish, rent, database_url, as_json)
         if cluster is not None:
-            hostfile = _bring_to(cluster, hostfile, specification, database_url)
+            from scicore.cli.across import bring_to, with_replacement
+            from scicore.cli.leasing import kept_alive
+
+            hostfile = bring_to(cluster, hostfile, specification, wish, database_url)
             clock.lap("cluster")
-        wish = replace(wish, hosts=_hosts(hostfile, specification))
-        with database.engine.begin() as connection:
-            job = _prepare(connection, specification, wish)
+        job = _make_job(database, specification, wish, hostfile)
         clock.lap("plan and inputs")
         if prepare:
             _print_prepared(job.run_id, job.command(database, quiet=False), as_json)
             if database_url:
                 say("(with SCICUMULUS_DATABASE_URL set to the same database)")
             return 0
-        with _lease(cluster, database_url):
+        leased: AbstractContextManager[None] = nullcontext()
+        if cluster is not None:
+            job = with_replacement(job, database, specification, wish, cluster, database_url)
+            leased = kept_alive(cluster, database_url)
+        with leased:
             summary = see_through(database, job, to_stderr=as_json, early=early)
     clock.lap("mpirun, the run included")
     if timing:
@@ -188,12 +234,14 @@ def _early_job(fleet: str | None, as_json: bool) -> EarlyJob | None:
 def _in_cloud(
     database: Database,
     specification: Specification,
-    wish: _Wish,
+    wish: Wish,
     rent: Rent,
     database_url: str | None,
     as_json: bool,
 ) -> int:
+    from scicore.cli.across import bring_to, with_replacement
     from scicore.cli.cloud_run import in_cloud, show
+    from scicore.cli.leasing import kept_alive
     from scicore.cli.preparation import store_plan
     from scicore.cli.supervision import EXIT_CODES, as_document, report, see_through
 
@@ -202,12 +250,11 @@ def _in_cloud(
         plan_id = wish.plan_id or store_plan(connection, specification, plan)[1]
 
     def go(cluster: str) -> RunSummary:
-        hostfile = _bring_to(cluster, None, specification, database_url)
-        hosts = _hosts(hostfile, specification)
-        planned = _Wish(None, plan_id, None, wish.seed, wish.dispatch, hosts, wish.sizing)
-        with database.engine.begin() as connection:
-            job = _prepare(connection, specification, planned)
-        with _lease(cluster, database_url):
+        hostfile = bring_to(cluster, None, specification, wish, database_url)
+        planned = replace(wish, fleet=None, plan_id=plan_id, algorithm=None)
+        job = _make_job(database, specification, planned, hostfile)
+        job = with_replacement(job, database, specification, wish, cluster, database_url)
+        with kept_alive(cluster, database_url):
             return see_through(database, job, to_stderr=True)
 
     summary, bill = in_cloud(rent, plan_id, database, database_url, go)
@@ -230,38 +277,30 @@ def _refuse_trace(spec: Path) -> None:
         )
 
 
-def _hosts(file: Path | None, specification: Specification) -> Hosts | None:
+def _make_job(
+    database: Database, specification: Specification, wish: Wish, hostfile: Path | None
+) -> Job:
+    """The run is stored, and its inputs are where its hosts will find them."""
+    wish = replace(wish, hosts=_hosts(hostfile, specification, wish.storage))
+    with database.engine.begin() as connection:
+        job = _prepare(connection, specification, wish)
+    if wish.storage:
+        from scicore.cli.storing import store_inputs
+
+        store_inputs(database, job.run_id, wish.storage)
+    return job
+
+
+def _hosts(file: Path | None, specification: Specification, storage: str) -> Hosts | None:
     if file is None:
         return None
     from scicore.cli.hosts import Hosts
     from scicore.cli.preparation import catalog_of
 
-    return Hosts(file, catalog_of(None, specification.workflow))
+    return Hosts(file, catalog_of(None, specification.workflow), storage)
 
 
-def _lease(cluster: str | None, database_url: str | None) -> AbstractContextManager[None]:
-    if cluster is None:
-        return nullcontext()
-    from scicore.cli.leasing import kept_alive
-
-    return kept_alive(cluster, database_url)
-
-
-def _bring_to(
-    cluster: str, hostfile: Path | None, specification: Specification, database_url: str | None
-) -> Path:
-    """The workflow's directory goes to every host of the cluster; returns its hostfile."""
-    from scicore.cli.configuring import make_ready
-    from scicore.errors import UsageError
-
-    if hostfile is not None:
-        raise UsageError("--cluster brings its own hostfile: leave --hostfile out")
-    directory = Path(specification.workflow.directory).absolute()
-    made, _ = make_ready(cluster, database_url, None, directory)
-    return made
-
-
-def _prepare(connection: Connection, specification: Specification, wish: _Wish) -> Job:
+def _prepare(connection: Connection, specification: Specification, wish: Wish) -> Job:
     """Store everything that the master will need."""
     from scicore.cli.preparation import input_files, require_local, store_plan
     from scicore.cli.programs import programs
@@ -295,7 +334,7 @@ def _prepare(connection: Connection, specification: Specification, wish: _Wish) 
     return Job(run_id, directory, plan.fleet, wish.hosts)
 
 
-def _wanted_plan(connection: Connection, specification: Specification, wish: _Wish) -> Plan:
+def _wanted_plan(connection: Connection, specification: Specification, wish: Wish) -> Plan:
     from scicore.cli.preparation import fleet_of, make_plan, within_limits
     from scicore.errors import UsageError
     from scicore.provenance.store import load_plan, save_workflow

@@ -18,6 +18,7 @@ from scicore.cli.output import print_json, say
 
 if TYPE_CHECKING:
     from scicore.cli.hosts import Hosts
+    from scicore.cli.replacing import Replacement
     from scicore.engine.launch import EarlyJob, Outcome
     from scicore.model.cloud import Fleet
     from scicore.provenance.connection import Database
@@ -47,13 +48,20 @@ class Job:
     directory: str
     fleet: Fleet  # the plan's
     hosts: Hosts | None = None  # None: all ranks are on this machine
+    replacement: Replacement | None = None  # for VMs that are lost
 
     def command(self, database: Database, *, quiet: bool = True) -> list[str]:
         from scicore.engine.launch import mpirun_command
+        from scicore.errors import LaunchError
 
         if self.hosts is not None:
-            place = (self.run_id, self.directory, self.fleet)
-            return self.hosts.command(database, *place, quiet=quiet)
+            place = (database, self.run_id, self.directory, self.fleet)
+            try:
+                return self.hosts.command(*place, quiet=quiet)
+            except LaunchError:  # no host is left
+                if self.replacement is None or not self.replacement.rescue(self.hosts.vms()):
+                    raise
+                return self.hosts.command(*place, quiet=quiet)
         words = ("-m", "scicore", str(self.run_id))
         return mpirun_command(len(self.fleet.vms), *words, quiet=quiet)
 
@@ -119,6 +127,8 @@ def _keepers_end(job: Job) -> Iterator[None]:
     finally:
         for number in _SIGNALS:  # all that is left to do is to tell how it went
             signal.signal(number, signal.SIG_IGN)
+        if job.replacement is not None:
+            job.replacement.close()
         if ours:
             job.end_keepers()
 
@@ -156,6 +166,8 @@ def _see_through(
         if job.hosts is None or time.monotonic() < hosts_at:
             return False
         hosts_at = time.monotonic() + LOOK_S
+        if job.replacement is not None:
+            job.replacement.look()
         return job.hosts.changed()
 
     in_vain, recorded = 0, -1

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from scicore.engine import process
+from scicore.engine.carriage import Carriage
 from scicore.engine.journal import Durable, Ended, Journal
 from scicore.engine.link import Link
 from scicore.engine.runner import Runner, mark
@@ -52,7 +53,8 @@ class Keeper:
         self._heeded: list[tuple[int, int]] = []  # what is registered there
         self._leaving = False
         self._recover()
-        self._runner = Runner(welcome, adopts_orphans=adopts_orphans)
+        runner = Runner(welcome, adopts_orphans=adopts_orphans)
+        self._runner = Carriage(runner, welcome) if welcome.porter else runner
 
     def run(self) -> None:
         """Until a slave says stop, or none comes back."""

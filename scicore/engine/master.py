@@ -10,7 +10,16 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from scicore.engine.wire import Hello, Joined, MasterEnd, Orders, Request, ToMaster, Welcome
+from scicore.engine.wire import (
+    Hello,
+    Joined,
+    MasterEnd,
+    Notice,
+    Orders,
+    Request,
+    ToMaster,
+    Welcome,
+)
 from scicore.errors import LaunchError
 from scicore.execution.allotment import Allotment
 from scicore.execution.core import Execution, Output
@@ -31,6 +40,7 @@ from scicore.execution.messages import (
     Tick,
     VmJoined,
     VmLost,
+    VmNoticed,
     WorkRequested,
 )
 from scicore.model.activation import Dispatch, RunState
@@ -94,6 +104,8 @@ class Run:
     keep_s: float = KEEP_S
     vms: tuple[str, ...] = ()  # of ranks 1, 2, …; none given: the fleet's, in its order
     allotment: Allotment | None = None  # attempts are sized
+    porter: tuple[str, ...] = ()  # the command that carries files on each VM
+    notices: str = ""  # the metadata service that tells a VM that it is taken back
 
 
 @dataclass(slots=True)
@@ -192,6 +204,9 @@ class Master:
                 attempts = tuple(self._on_our_clock(slave, attempt) for attempt in ended)
                 self._feed(WorkRequested(now, slave.vm, attempts))
                 slave.pending.append((self._recorder.queued, last))
+            case Notice(told=told) if not slave.leaving:
+                self._feed(VmNoticed(now, slave.vm, told))
+                self._line.send(rank, Orders((), self._durable(slave)))  # as to any other pulse
             case Request() if not slave.leaving:  # it lives, and wants to know whether we do
                 self._line.send(rank, Orders((), self._durable(slave)))
 
@@ -210,6 +225,8 @@ class Master:
                 slots=self._slots[slave.vm],
                 launch=self._run.launch,
                 keep_s=self._run.keep_s,
+                porter=self._run.porter,
+                notices=self._run.notices,
             ),
         )
 

@@ -87,6 +87,7 @@ class Runner:
         self._next: _Prepared | None = None  # the first of those that wait, made ready
         self._spare_streams: list[Stream] = []
         self._spare_workspaces: list[str] = []  # in which nothing was left
+        self.others: set[int] = set()  # children of this process that are none of ours
         self._programs: dict[int, _Program] = {}  # by pidfd
         self._exited: list[_Program] = []  # not reaped: children of theirs may be left
         self._poll = select.epoll()
@@ -407,7 +408,7 @@ class Runner:
     def _orphans(self, exited: Iterable[_Program] = ()) -> set[int]:
         """Children of this process that it did not start: their parents have ended."""
         started = {program.process.pid for program in (*self._under_way(), *exited)}
-        return process.children() - started - self._pool.pids
+        return process.children() - started - self._pool.pids - self.others
 
     def _end_strays(self, orphans: set[int], now: float) -> None:
         """A daemon that outlives its attempt is ended; one of a running attempt is let be."""

@@ -25,6 +25,8 @@ class Seating:
     vms: tuple[Vm, ...]  # of ranks 1, 2, …
     hostfile: str = ""  # absolute; where their hosts came from
     absent: tuple[Vm, ...] = ()  # were there in an earlier job, beyond the plan
+    storage: str = ""  # where the run's files are kept; empty = in its directory
+    notices: str = ""  # the metadata service that tells VMs that they are taken back
 
     @property
     def everyone(self) -> tuple[Vm, ...]:

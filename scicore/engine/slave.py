@@ -9,10 +9,23 @@ import socket
 import time
 from collections.abc import Callable
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from scicore.engine.link import Link
-from scicore.engine.wire import Hello, Orders, Request, SlaveEnd, Welcome, decode_to_slave, encode
+from scicore.engine.wire import (
+    Hello,
+    Notice,
+    Orders,
+    Request,
+    SlaveEnd,
+    Welcome,
+    decode_to_slave,
+    encode,
+)
 from scicore.execution.messages import Stop
+
+if TYPE_CHECKING:
+    from scicore.engine.notice import Notices
 
 POLL_S = (0.001, 0.01)  # how long to wait between two looks at the line: at first, at most
 PULSE_S = 5.0  # how often a slave says that it is alive; the master answers
@@ -41,10 +54,11 @@ def serve(line: SlaveEnd, reach: Reach, *, programs_go_on: bool = True) -> None:
     message = decode_to_slave(welcome)
     assert isinstance(message, Welcome)
     left = False
+    notices = _watch(message.notices) if message.notices else None
     while not left:
         link, first = reach(welcome)  # again if the keeper was killed: another tells what is left
         try:
-            left = not first or _pass_on(line, link, first, message.keep_s)
+            left = not first or _pass_on(line, link, first, message.keep_s, notices)
         except Terminated:
             if not programs_go_on:
                 link.send(encode(Orders((Stop(""),))))
@@ -52,6 +66,13 @@ def serve(line: SlaveEnd, reach: Reach, *, programs_go_on: bool = True) -> None:
         finally:
             link.close()
     line.close()
+
+
+def _watch(service: str) -> Notices:
+    """Imported where VMs can be taken back: most ranks need not know how to speak HTTP."""
+    from scicore.engine.notice import Notices
+
+    return Notices(service)
 
 
 def terminate(_number: int, _frame: FrameType | None) -> None:
@@ -79,7 +100,9 @@ def _await_welcome(line: SlaveEnd) -> bytes | None:
             return data if isinstance(decode_to_slave(data), Welcome) else None
 
 
-def _pass_on(line: SlaveEnd, link: Link, first: bytes, keep_s: float) -> bool:
+def _pass_on(
+    line: SlaveEnd, link: Link, first: bytes, keep_s: float, notices: Notices | None
+) -> bool:
     """Until the keeper says goodbye (True), or is gone without a word (False).
 
     The keeper hears the master's words alone: a slave that is cut off keeps nothing alive.
@@ -110,4 +133,4 @@ def _pass_on(line: SlaveEnd, link: Link, first: bytes, keep_s: float) -> bool:
             pause_s = min(pause_s * 1.5, POLL_S[1])
         if time.monotonic() > pulse_at:
             pulse_at = time.monotonic() + PULSE_S
-            line.send(encode(Request(())))
+            line.send(encode(Notice(notices.seen) if notices and notices.seen else Request(())))

@@ -4,11 +4,13 @@
     master → slave    Welcome           who you are, where to work, what the activities are
     slave  → master   Joined(claims)    my VM is ready; this is what it has under way or done
     slave  → master   Request(ended)    these attempts ended; give me more
+    slave  → master   Notice            the provider is about to take my VM back
     master → slave    Orders(durable)   start, cancel, stop; so far your results are recorded
 
 A request stands until it is answered: the master sends orders when there is work for the VM, so
 an idle slave says nothing but that it is alive. Results travel inside the request, never beside
-it. All but the first two words are the keeper's (see keeper.py): the slave only passes them on.
+it. All but the first two words, and the notice, are the keeper's (see keeper.py): the slave only
+passes them on.
 """
 
 from __future__ import annotations
@@ -36,6 +38,8 @@ class Welcome(Struct, frozen=True, tag=True):
     slots: int = 1
     launch: int = 1  # how many jobs the run has had, this one included: an older slave is a ghost
     keep_s: float = 300.0  # how long programs go on when the slave is gone
+    porter: tuple[str, ...] = ()  # the command that carries files; none: they are where they are
+    notices: str = ""  # the metadata service that tells when the VM is taken back; empty: none
 
 
 class Joined(Struct, frozen=True, tag=True):
@@ -50,12 +54,16 @@ class Request(Struct, frozen=True, tag=True):
     last: int = 0  # these results are the VM's up to this one, counted from 1
 
 
+class Notice(Struct, frozen=True, tag=True):
+    told: str  # what will happen, and when
+
+
 class Orders(Struct, frozen=True, tag=True):
     orders: tuple[Start | Cancel | Stop, ...]
     durable: int = 0  # the VM's results up to this one are in the database
 
 
-ToMaster = Hello | Joined | Request
+ToMaster = Hello | Joined | Request | Notice
 ToSlave = Welcome | Orders
 
 encode = msgspec.msgpack.Encoder().encode

@@ -222,6 +222,11 @@ class Attempts:
             return
         why = self._reliability.verdict(vm)
         if why:
+            self.spare(vm, why)
+
+    def spare(self, vm: str, why: str) -> None:
+        """Start nothing more there, if there are others; what runs may end."""
+        if self._dispatcher.spareable(vm):
             at = self._activations.at
             self._activations.out.append(VmChanged(at, vm, "drained", "", why))
             self._activations.move_elsewhere(self._dispatcher.drain(vm), "drained")

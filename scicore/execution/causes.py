@@ -129,6 +129,7 @@ RETRY: Mapping[Cause, Retry] = {
     Cause.OUT_OF_MEMORY: Retry(where=Where.RATHER_ELSEWHERE),
     Cause.DISK_FULL: Retry(where=Where.RATHER_ELSEWHERE),
     Cause.NO_PROGRAM: Retry(where=Where.ONLY_ELSEWHERE),
+    Cause.NO_DATA: Retry(where=Where.RATHER_ELSEWHERE),
     Cause.NOT_STARTED: Retry(where=Where.RATHER_ELSEWHERE),
     Cause.TIMEOUT: Retry(),
     Cause.MISSING_OUTPUT: Retry(),

@@ -29,6 +29,7 @@ from scicore.execution.messages import (
     VmChanged,
     VmJoined,
     VmLost,
+    VmNoticed,
     WorkRequested,
 )
 from scicore.execution.restore import Restoration
@@ -37,7 +38,9 @@ from scicore.model.activation import Dispatch, RunState
 from scicore.model.plan import Plan
 from scicore.model.workflow import Workflow
 
-__all__ = ["Execution", "Output"]
+__all__ = ["TAKEN_BACK", "Execution", "Output"]
+
+TAKEN_BACK = "taken back by the provider"  # so begins the reason in provenance
 
 
 class Execution:
@@ -106,6 +109,8 @@ class Execution:
                 self._join(vm, host, claims)
             case VmLost(vm=vm):
                 self._lose(vm)
+            case VmNoticed(vm=vm, told=told):
+                self._attempts.spare(vm, f"{TAKEN_BACK}: {told}")
             case StopRequested():
                 self._stop()
             case Steered():

@@ -10,6 +10,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from scicore.model.activation import ActivationState, Cause, Path, RunState
+from scicore.model.transfer import Transfer
 from scicore.model.workflow import Row
 
 
@@ -57,6 +58,7 @@ class AttemptEnded(Struct, frozen=True, tag=True, gc=False):
     rows: tuple[Row, ...] = ()  # output tuples, in the order of the output relation's fields
     files: tuple[FileFound, ...] = ()
     slot: int = 0  # the first of the slots that it had, from 1
+    transfers: tuple[Transfer, ...] = ()  # of its files, where the run has a storage
 
 
 # --- events: what happens to a run -------------------------------------------------------------
@@ -131,6 +133,14 @@ class VmLost(Struct, frozen=True, tag=True, gc=False):
     vm: str
 
 
+class VmNoticed(Struct, frozen=True, tag=True, gc=False):
+    """The provider is about to take the VM back."""
+
+    at: float
+    vm: str
+    told: str  # what will happen, and when
+
+
 class StopRequested(Struct, frozen=True, tag=True, gc=False):
     """The user wants the run to end now."""
 
@@ -154,7 +164,17 @@ class Tick(Struct, frozen=True, tag=True, gc=False):
     at: float
 
 
-Event = RunStarted | RunResumed | VmJoined | WorkRequested | VmLost | StopRequested | Steered | Tick
+Event = (
+    RunStarted
+    | RunResumed
+    | VmJoined
+    | WorkRequested
+    | VmLost
+    | VmNoticed
+    | StopRequested
+    | Steered
+    | Tick
+)
 
 
 # --- instructions: what a slave is told ----------------------------------------------------------

@@ -60,6 +60,7 @@ class Cause(StrEnum):
     OUT_OF_MEMORY = "out of memory"
     DISK_FULL = "disk full"
     NO_PROGRAM = "no program"  # it is not on this VM, or may not be executed there
+    NO_DATA = "no data"  # its files could not be fetched, or not be stored
     NOT_STARTED = "not started"  # the program or its workspace could not be set up
     TIMEOUT = "timeout"
     MISSING_OUTPUT = "missing output"  # exit code 0, but no ERelation.txt or no declared file

@@ -71,6 +71,10 @@ _ENDED = (
 )
 _TUPLE = ("run_id", "tuple_id", "relation_id", "path", "values", "generated_by")
 _USED = ("run_id", "activation_id", "tuple_id")
+_TRANSFER = (
+    *("run_id", "activation_id", "number", "way", "files", "cached", "size_bytes", "seconds"),
+    "retries",
+)
 
 _CHANGED_ACTIVATION = (
     *(("run", "int"), ("id", "int")),
@@ -160,6 +164,7 @@ class Batch:
         self._ended: dict[tuple[int, int], AttemptEnded] = {}
         self._tuples: list[str] = []
         self._used: dict[str, None] = {}  # lines, each once
+        self._transfers: list[str] = []  # lines
         self._files = Sheet(tables.file)
         self._allocations = Sheet(tables.allocation)
         self._runs = Sheet(tables.run)
@@ -242,6 +247,11 @@ class Batch:
 
     def _end_attempt(self, fact: AttemptEnded) -> None:
         self._ended[fact.activation, fact.number] = fact
+        for each in fact.transfers:
+            self._transfers.append(
+                f"{self._run_id}\t{fact.activation}\t{fact.number}\t{each.way}\t{each.files}\t"
+                f"{each.cached}\t{each.size_bytes}\t{each.seconds}\t{each.retries}\n"
+            )
 
     # --- what is rare --------------------------------------------------------------------------
 
@@ -296,6 +306,7 @@ class Batch:
         if before:
             self._update_attempts(connection, before)
         self._allocations.write(connection)
+        copy_lines(connection, tables.transfer, _TRANSFER, self._transfers)
         for sheet in (self._vms, self._steering, self._runs):
             sheet.write(connection)
 

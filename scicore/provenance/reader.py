@@ -50,6 +50,13 @@ class RunSummary:
         return sum(progress.total for progress in self.activities)
 
 
+def files_of(connection: Connection, run_id: int) -> dict[str, str]:
+    """Checksums of all files that the run's tuples name, by path."""
+    file = tables.file.c
+    found = connection.execute(select(file.path, file.sha256).where(file.run_id == run_id))
+    return dict(found.tuples().all())
+
+
 def resolve_run(connection: Connection, reference: str) -> int:
     """A run's id from what the user typed: a number, or `last`."""
     if reference == "last":

@@ -310,6 +310,24 @@ allocation = Table(
     ),
 )
 
+transfer = Table(
+    "transfer",
+    metadata,
+    _part_of_key("run_id"),
+    _part_of_key("activation_id"),
+    _part_of_key("number"),
+    _part_of_key("way", type_=Text),
+    _number("files"),
+    _number("cached"),
+    Column("size_bytes", BigInteger, nullable=False),
+    _figure("seconds"),
+    _number("retries"),
+    ForeignKeyConstraint(
+        ["run_id", "activation_id", "number"],
+        ["attempt.run_id", "attempt.activation_id", "attempt.number"],
+    ),
+)
+
 tuple_ = Table(
     "tuple",
     metadata,

@@ -16,7 +16,7 @@ _MOVED = {
     "idle vm": "that VM had nothing to do, and this was behind the plan",
     "does not fit": "it needs more slots or memory than the planned VM has",
     "failed there": "it had failed on the planned VM",
-    "drained": "the planned VM failed too often and was drained",
+    "drained": "the planned VM gets no more work: it failed too often, or is taken back",
     "straggler": "a second attempt was started beside a slow one, and was faster",
     "unforeseen": "the plan did not foresee it; its activity's share of VM types decided",
     "dynamic": "the run is dispatched dynamically: whoever is idle takes the oldest",

@@ -56,7 +56,10 @@ def test_a_cluster_comes_as_priced_is_listed_and_goes(user: Console) -> None:
     assert {each["state"] for each in listed["machines"]} == {"running"}
     assert 0 < listed["cost_usd"] < 0.39
     assert all(each["age_s"] >= 0 for each in listed["machines"])
-    renewed = user("cluster", "renew", "m", "--lease", "3h", "--json").document
+    told = user("cluster", "renew", "m", "--lease", "3h", "--json")
+    renewed = told.document
+    # t2 does not see its tags change, and whose host key nobody reports is not spoken to.
+    assert (told.code, set(renewed["untold"])) == (3, {"t2.micro-1", "t2.micro-2", "t2.2xlarge-1"})
     swept = user("cluster", "sweep", "--json").document
     assert swept["ended"] == 0
     leases = {each["lease_until"][:16] for each in swept["machines"]}
@@ -94,6 +97,37 @@ def test_a_plan_is_launched_within_the_limits_of_its_workflow(user: Console) -> 
     assert {"Key": "scicumulus:run", "Value": f"plan {number}"} in alive()[0]["Tags"]
     ended = user("cluster", "down", f"plan-{number}", "--json").document
     assert ended["estimate_usd"] == said.document["expected_usd"]
+
+    # A plan that was made before the workflow allowed less.
+    user.rows(
+        "UPDATE workflow SET definition = jsonb_set(definition, '{max_vm_amount}', '1')"
+        " FROM plan WHERE plan.workflow_id = workflow.workflow_id AND plan_id = %s RETURNING 1",
+        number,
+    )
+    refused = user("cluster", "up", "--plan", number, "--yes", *HERE)
+    assert refused.code == 2
+    assert "has 2 VMs; its workflow allows max_vm_amount=1" in refused.err
+    assert alive() == []
+
+
+def test_a_cluster_that_nobody_knows_is_not_ended_but_told(user: Console) -> None:
+    said = user("cluster", "down", "nosuch")
+    assert said.code == 2, said
+    assert "there is no cluster nosuch of ada at ec2 in us-east-1" in said.err
+    assert (
+        user("cluster", "down", "nosuch", "--database-url", "postgresql://127.0.0.1:9/x").code == 2
+    )
+
+
+def test_a_run_in_the_cloud_is_refused_where_vms_could_not_connect_to_the_master(
+    user: Console, ec2: Ec2Server
+) -> None:
+    spec = write_workflow(user.directory / "far", [Step("a")], [("1",)])
+    said = user("run", spec, "--cloud", "--fleet", "1xt2.micro", "--yes")
+    assert said.code == 3, said
+    assert "this computer is not in the network of the VMs (172.31.0.0/16)" in said.err
+    assert "nothing was launched" in said.err
+    assert "RunInstances" not in ec2.calls()
 
 
 def test_bad_orders_are_refused_before_anything_happens(user: Console, ec2: Ec2Server) -> None:

@@ -6,29 +6,33 @@ The workflow's directory is not shared: what the hosts know of it was brought to
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import sys
-import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from provisioning.netns import Netns
-from provisioning.netns_host import NetnsHost, why_not
-from provisioning.provider import Cluster, LaunchRequest, Machine
-from tests.acceptance.console import SCICUMULUS, Console, Said
+from provisioning.netns_host import why_not
+from provisioning.provider import Cluster, LaunchRequest
+from tests.acceptance.console import SCICUMULUS, Console
+from tests.acceptance.site import (
+    GATE,
+    PATIENCE_S,
+    SHARED,
+    Site,
+    attempts,
+    is_alive,
+    rented,
+    rows,
+    state_of,
+    until,
+)
 from tests.acceptance.workflows import PASS_ON, Step, write_workflow
 
-SHARED = [Path(__file__).parents[2], Path(sys.prefix), Path(sys.base_prefix)]
 FLEET = "2xt2.micro,1xt2.medium"
 CUT = "t2.micro-1"
 LATE = "t2.micro-3"
-PATIENCE_S = 120.0
 
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not() or "it works")
 
@@ -40,69 +44,13 @@ WITH_FILE = (
     'printf "ID;MADE\\n%s;made.txt\\n" "$1" > ERelation.txt\n'
 )
 SLOW = f'here=$(dirname "$0")\nsleep 4\n{PASS_ON}echo "$1" >> "$here/slow-ended"\n'
-GATED = (
-    'here=$(dirname "$0")\nn=0\n'
-    'while [ ! -e "$here/open" ] && [ $n -lt 600 ]; do sleep 0.2; n=$((n+1)); done\n' + PASS_ON
-)
-
-
-def until(condition: Any, what: str) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, f"waited in vain for: {what}"
-        time.sleep(0.2)
-
-
-@dataclass
-class Site:
-    """A cluster of namespace hosts, as its user sees it, and from behind."""
-
-    console: Console
-    directory: Path  # on this side only
-    name: str
-
-    @property
-    def behind(self) -> Netns:
-        return Netns(self.console.home / "netns")
-
-    def say(self, *words: str | Path) -> Said:
-        said = self.console(*words)
-        assert said.code == 0, said
-        return said
-
-    def machines(self) -> dict[str, Machine]:
-        return {machine.vm: machine for machine in self.behind.observe(self.name)}
-
-    def host(self, vm: str) -> NetnsHost:
-        return self.behind.host(self.machines()[vm])
-
-    def on_host(self, vm: str, path: Path) -> Path:
-        """A file below the host's own /tmp, as it is seen from here."""
-        return self.host(vm).directory / "tmp" / path.relative_to("/tmp")
 
 
 @pytest.fixture(scope="module")
 def site(home: Path) -> Iterator[Site]:
-    directory = Path(tempfile.mkdtemp(prefix="scicumulus-hosts-", dir="/tmp"))
-    made = Site(Console(home, directory), directory, f"test-{os.getpid()}")
-    rent = ("--provider", "netns", "--name", made.name, "--reachable-from", "none", "--yes")
-    try:
-        up = made.say("cluster", "up", "--fleet", FLEET, *rent, "--json").document
-        assert len(up["machines"]) == 3
+    with rented(home, FLEET, "test") as made:
+        assert len(made.machines()) == 3
         yield made
-    finally:
-        made.console("cluster", "down", made.name, "--provider", "netns")
-        made.console.leave_nothing()
-        shutil.rmtree(directory)
-
-
-def attempts(site: Site, run: int) -> list[tuple[str, int, str, str, str, str]]:
-    return site.console.rows(
-        """SELECT a.name, t.number, t.vm, t.cause, a.planned_vm, a.moved_because
-           FROM activation a JOIN attempt t USING (run_id, activation_id)
-           WHERE run_id = %s ORDER BY a.activation_id, t.number""",
-        run,
-    )
 
 
 def test_every_activation_runs_on_the_vm_that_the_plan_named(site: Site) -> None:
@@ -151,7 +99,7 @@ def test_every_activation_runs_on_the_vm_that_the_plan_named(site: Site) -> None
 
 
 def test_a_run_outlives_a_host_that_is_cut_off_and_takes_a_new_one_in(site: Site) -> None:
-    steps = [Step("one", SLOW), Step("two", GATED, after="one")]
+    steps = [Step("one", SLOW), Step("two", GATE + PASS_ON, after="one")]
     spec = write_workflow(site.directory / "lossy", steps, rows(12))
     options = ("--cluster", site.name, "--algorithm", "heft", "--json")
     running = site.console.start(SCICUMULUS, "run", spec, *options)
@@ -251,29 +199,12 @@ def test_vms_rented_for_one_run_end_with_it_and_there_is_a_bill(console: Console
     assert [post["activity"] for post in bill["activities"]] == ["one"]
     parts = bill["boot_usd"] + bill["idle_usd"] + bill["activities"][0]["actual_usd"]
     assert bill["actual_usd"] == pytest.approx(parts, rel=0.01)
+    expected = bill["estimated_boot_usd"] + bill["estimated_idle_usd"]
     assert bill["activities"][0]["estimated_usd"] > 0
+    assert bill["estimated_usd"] == pytest.approx(
+        expected + bill["activities"][0]["estimated_usd"], rel=0.01
+    )
     assert Path(said.document["directory"], "one/1/ERelation.txt").exists(), "it was fetched"
     seen = console("cluster", "ls", "--provider", "netns", "--json").document["machines"]
     assert [machine["cluster"] for machine in seen if machine["cluster"].startswith("run-")] == []
     assert list(console.home.glob("netns/run-*")) == []
-
-
-def is_alive(pid: int) -> bool:
-    """One that has ended and that nobody has looked at yet is not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
-def state_of(site: Site, place: str, vm: str) -> str:
-    found = site.console.rows(
-        "SELECT vm.state FROM vm JOIN run USING (run_id) WHERE directory LIKE %s AND vm = %s",
-        place,
-        vm,
-    )
-    return str(found[0][0]) if found else ""
-
-
-def rows(count: int) -> list[tuple[str]]:
-    return [(str(number),) for number in range(count)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
@@ -11,8 +11,9 @@ from typing import Any
 import boto3
 
 from provisioning.catalog import CATALOG
+from provisioning.desk import Desk, Patience
 from provisioning.ec2 import Ec2, Ec2Settings
-from provisioning.ending import Ending, Patience
+from provisioning.ending import Ending
 from provisioning.launching import Launching, Order
 from provisioning.ledger import Ledger, MemoryLedger
 from provisioning.provider import Cluster, Machine
@@ -69,20 +70,28 @@ class Account:
             self.ahead += timedelta(seconds=seconds)
 
     @property
+    def desk(self) -> Desk:
+        return Desk(self.provider, self.ledger, self.now, self.sleep, self.said.append, PATIENCE)
+
+    @property
     def launching(self) -> Launching:
-        world = self.provider, self.ledger, self.now, self.sleep, self.said.append
-        return Launching(*world, PATIENCE)
+        return Launching(self.desk)
 
     @property
     def ending(self) -> Ending:
-        world = self.provider, self.ledger, self.now, self.sleep, self.said.append
-        return Ending(*world, PATIENCE)
+        return Ending(self.desk)
 
     def order(self, name: str = "m", fleet: str = FLEET, **more: Any) -> Order:
         wanted = parse_fleet(fleet, CATALOG)
         cluster = Cluster(name, more.pop("owner", OWNER), KEY, "192.0.2.7/32", "plan 7")
         lease_until = more.pop("lease_until", None) or later(hours=1)
         return Order(cluster, wanted.text, wanted.vms, lease_until, **more)
+
+    def replacement(self, fleet: str, name: str = "m") -> Order:
+        """Of a fleet of one: another VM, with the next number."""
+        order = self.order(name, fleet)
+        (vm,) = order.vms
+        return replace(order, vms=(replace(vm, id=f"{vm.type.name}-2"),))
 
     def up(self, name: str = "m", fleet: str = FLEET, **more: Any) -> tuple[Machine, ...]:
         return self.launching.up(self.order(name, fleet, **more))

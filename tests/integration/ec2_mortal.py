@@ -70,8 +70,12 @@ def _live(provider: Ec2, call: int, event: str, url: str | None, work: dict[str,
             os._exit(KILLED)
 
     provider._ec2.meta.events.register(event, count)
+    # The look-up of the image has a client of its own, made when it is needed.
+    provider._session.events.register(event.replace(".ec2", ".ssm"), count)
     if "up" in work:
         user.up(fleet=work["up"])
+    elif "add" in work:
+        user.launching.add(user.replacement(work["add"]), instead_of="t2.micro-1")
     else:
         user.ending.down(work["down"], OWNER)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -23,6 +24,7 @@ from provisioning.ssh import Impostor, SshError, Target, connect
 
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not() or "it works")
 KEYS = f"{OWN}/authorized_keys"
+BUNDLE = "SCICUMULUS_TEST_WHEELS"
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +95,29 @@ def test_software_workflow_and_trust_are_there_and_what_was_baked_serves_others(
     with connect(second) as session:
         after = session.run("stat", "-c", "%i %Y", python, f"{OWN}/authorized_keys")
     assert after == before
+
+
+@pytest.mark.skipif(
+    not os.environ.get(BUNDLE),
+    reason=f"takes minutes: {BUNDLE} names what `pip wheel -c constraints.txt -w DIR .` has filled",
+)
+def test_the_package_itself_is_installed_from_a_bundle_of_wheels_and_runs_a_workflow(
+    targets: tuple[Target, ...],
+) -> None:
+    first, _ = targets
+    wheels = tuple(sorted(Path(os.environ[BUNDLE]).glob("*.whl")))
+    place = f"{OWN}-whole"
+    configure([first], Wanted(place, Software("scicumulus", wheels), authorized_keys=KEYS), print)
+    with connect(first) as session:
+        program = f"{place}/venv/bin/scicumulus"
+        where = ("env", f"SCICUMULUS_HOME={place}/home")
+        session.run("mkdir", "-p", f"{place}/home")
+        session.run("chmod", "755", place, f"{place}/home")
+        session.run(*where, program, "init", f"{place}/first")
+        spec = f"{place}/first/workflow.xml"
+        said = session.run(*where, program, "run", spec, "--fleet", "1xlocal", "--json")
+        session.run(*where, program, "db", "stop")
+    assert json.loads(said)["state"] == "finished"
 
 
 def test_a_host_that_cannot_be_configured_is_named_and_the_others_are_ready(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import threading
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from scicore.errors import UsageError
 from scicore.model.cluster import Outcome, Wanted
 from tests.acceptance.console import eventually
 from tests.integration.ec2_account import (
+    FLEET,
     KEY,
     OWNER,
     Account,
@@ -30,6 +32,7 @@ from tests.integration.ec2_account import (
     foreign_things,
     later,
     left_of,
+    session,
 )
 from tests.integration.ec2_stand_in import IMAGE, Ec2Server
 
@@ -202,6 +205,44 @@ def test_up_again_replaces_a_lost_vm(account: Account) -> None:
     assert again["t2.micro-2"] == first["t2.micro-2"]
     assert account.ending.down("m", OWNER) == 3
     assert left_of() == []
+
+
+def test_a_vm_that_joins_replaces_a_lost_one_and_leaves_the_others_alone(
+    account: Account, ec2: Ec2Server
+) -> None:
+    first = {each.vm: each.id for each in account.up()}
+    wanted = account.order(fleet="3xt2.micro")
+    other = replace(wanted, fleet=FLEET, vms=wanted.vms[2:])
+    ec2.behave(blind=2)
+    made = account.launching.add(other, instead_of="t2.micro-1")
+    assert (made.vm, made.lease_until > later()) == ("t2.micro-3", True)
+    assert {each["InstanceId"] for each in alive()} == {
+        made.id, first["t2.micro-2"], first["t2.2xlarge-1"],
+    }  # fmt: skip
+    record = account.ledger.open("m")
+    assert record is not None
+    ended = {each.vm for intent in record.intents for each in intent.instances if each.ended_at}
+    assert ended == {"t2.micro-1"}
+
+    # One that cannot be had, or does not come up, takes nobody with it.
+    ec2.fail("RunInstances", "InsufficientInstanceCapacity", 500, times=-1)
+    another = replace(other, vms=(replace(wanted.vms[0], id="t2.micro-4"),))
+    with pytest.raises(Shortage):
+        account.launching.add(another)
+    ec2.behave(faults=[])
+    assert len(alive()) == 3
+    assert account.ending.down("m", OWNER) == 3
+    assert left_of() == []
+
+
+def test_vms_get_an_instance_profile_if_one_is_asked_for(ec2: Ec2Server) -> None:
+    iam = session().client("iam")
+    iam.create_instance_profile(InstanceProfileName="data")
+    profiled = Account(Ec2(Ec2Settings(instance_profile="data")))
+    profiled.up("p", "1xt2.micro")
+    (made,) = alive()
+    assert made["IamInstanceProfile"]["Arn"].endswith("/data")
+    profiled.ending.down("p", OWNER)
 
 
 def test_another_fleet_under_the_same_name_is_refused(account: Account) -> None:

@@ -74,7 +74,7 @@ def test_up_killed_at_any_call_is_healed_by_sweep(
             ec2.forget_ended()
         return killed
 
-    every_call(attempt, least=11)
+    every_call(attempt, least=12)
     assert len(left_of()) == LEFT_WHEN_UP  # sweep is given something to do, or it proves nothing
     healer.afresh().ending.down("m", OWNER)
 
@@ -97,6 +97,24 @@ def test_down_killed_at_any_call_is_healed_by_sweep(
     every_call(attempt, least=6)
 
 
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_replacement_killed_at_any_call_ends_with_its_cluster(
+    ec2: Ec2Server, somebody: Mortal, healer: Account, url: str, moment: str
+) -> None:
+    ec2.behave(blind=1)
+
+    def attempt(call: int) -> bool:
+        healer.afresh().up(fleet="1xt2.micro")
+        killed = somebody.dies(call, MOMENTS[moment], url, add="1xt2.micro")
+        healer.afresh().ending.down("m", OWNER)
+        assert left_of() == [], f"killed {moment} call {call}"
+        assert healer.ledger.all_open() == ()
+        ec2.forget_ended()
+        return killed
+
+    every_call(attempt, least=4)
+
+
 def test_up_killed_and_the_database_lost_is_healed_when_the_lease_is_over(
     ec2: Ec2Server, somebody: Mortal
 ) -> None:
@@ -113,7 +131,7 @@ def test_up_killed_and_the_database_lost_is_healed_when_the_lease_is_over(
         ec2.forget_ended()
         return killed
 
-    every_call(attempt, least=11)
+    every_call(attempt, least=12)
 
 
 @pytest.mark.parametrize("moment", MOMENTS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from scicore.execution.messages import VmChanged
+from scicore.execution.messages import VmChanged, VmNoticed
 from scicore.execution.reliability import Reliability
 from scicore.model.activation import ActivationState, RunState
 from scicore.model.workflow import Operator
@@ -138,3 +138,40 @@ def test_a_drained_vm_works_again_when_no_other_is_left() -> None:
     assert back in stage.facts_of_last_event()
     play(stage)
     assert stage.execution.state is RunState.FINISHED
+
+
+# --- a VM that is taken back --------------------------------------------------------------------
+
+
+def test_a_vm_that_is_taken_back_ends_what_it_runs_and_gets_nothing_more() -> None:
+    stage = stage_of(8, 1, 1, reliability=0.0, max_attempts=1)
+    stage.feed(VmNoticed(stage.now, "vm-1", "terminate at noon"))
+    assert drained(stage) == [("vm-1", "taken back by the provider: terminate at noon")]
+    there = [
+        name for name in stage.in_state(ActivationState.RUNNING) if vm_of(stage, name) == "vm-1"
+    ]
+    assert len(there) == 1
+    stage.finish(there[0])
+    assert {vm_of(stage, name) for name in stage.in_state(ActivationState.RUNNING)} == {"vm-2"}
+    stage.feed(VmNoticed(stage.now, "vm-1", "terminate at noon"))  # it is told again and again
+    assert len(drained(stage)) == 1
+    play(stage)
+    assert stage.execution.state is RunState.FINISHED
+
+
+def test_what_a_vm_that_was_taken_back_did_not_end_goes_back_without_counting() -> None:
+    stage = stage_of(4, 1, 1, reliability=0.0, max_attempts=1)
+    stage.feed(VmNoticed(stage.now, "vm-1", "terminate at noon"))
+    stage.lose("vm-1")
+    play(stage)
+    assert stage.execution.state is RunState.FINISHED
+
+
+def test_the_last_vm_works_on_until_it_is_taken() -> None:
+    stage = stage_of(2, 1, reliability=0.0)
+    stage.feed(VmNoticed(stage.now, "vm-1", "terminate at noon"))
+    assert drained(stage) == []
+
+
+def vm_of(stage: Stage, name: str) -> str:
+    return stage.order(name).vm

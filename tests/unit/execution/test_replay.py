@@ -13,6 +13,7 @@ from scicore.execution.messages import (
     Usage,
     VmJoined,
     VmLost,
+    VmNoticed,
     WorkRequested,
 )
 from scicore.execution.replay import from_lines, replay, to_line
@@ -74,6 +75,7 @@ EVERY_KIND: list[Event] = [
     RunStarted(1700000000.123456),
     VmJoined(0.1 + 0.2, "vm-1", "host"),
     VmLost(1.0, "vm-1"),
+    VmNoticed(1.0, "vm-1", "terminate at noon"),
     StopRequested(2.0),
     WorkRequested(3.0, "vm-1", ()),
     WorkRequested(

@@ -7,7 +7,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from provisioning.bill import BOOT_S, estimate, so_far_usd, spent_usd, types_of
+from provisioning.bill import (
+    BOOT_S,
+    boot_usd,
+    estimate,
+    so_far_usd,
+    spent_usd,
+    types_of,
+    with_another_usd,
+)
 from provisioning.catalog import CATALOG
 from provisioning.provider import Machine, MachineState
 from scicore.model.cloud import parse_fleet
@@ -53,3 +61,18 @@ def test_costs_run_from_the_launch_to_the_end_with_a_minute_at_least() -> None:
     )  # fmt: skip
     assert so_far_usd(machine, micro, NOW) == pytest.approx(2 * 0.0116)
     assert so_far_usd(machine, None, NOW) is None
+
+
+def test_a_replacement_adds_its_own_time_and_that_of_those_that_go_on() -> None:
+    micro = CATALOG["t2.micro"]
+    hour_ago = NOW - timedelta(hours=1)
+    instances = (Instance("i-1", "t2.micro-1", hour_ago), Instance("i-2", "t2.micro-2", hour_ago))
+    intent = Intent("t", micro, ("t2.micro-1", "t2.micro-2"), False, NOW, NOW, instances=instances)
+    record = ClusterRecord("m", "ada", "ec2", "2xt2.micro", None, NOW, NOW, intents=(intent,))
+    expected = with_another_usd(record, "t2.micro-1", micro, NOW, left_s=3600 - BOOT_S)
+    so_far, other = 2 * 0.0116, 0.0116 * (3600 - BOOT_S) / 3600
+    assert expected == pytest.approx(so_far + other + 0.0116)
+
+
+def test_while_vms_boot_all_are_paid_for() -> None:
+    assert boot_usd(FLEET) == pytest.approx(PER_HOUR_USD * BOOT_S / 3600)

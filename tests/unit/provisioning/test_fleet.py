@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from provisioning.catalog import CATALOG
-from provisioning.fleet import architecture, groups, judge, substitutes
+from provisioning.fleet import architecture, groups, judge, sees_its_tags, substitutes
 from provisioning.provider import Machine, MachineState, Remnant
 from scicore.model.cloud import Vm, parse_fleet
 from scicore.model.cluster import ClusterRecord, Intent, Wanted
@@ -117,3 +117,8 @@ def test_key_and_fence_go_when_no_machine_needs_them_and_nobody_may_come_back() 
     assert not removed(over, machine=MACHINE)
     assert removed(over, machine=replace(MACHINE, lease_until=NOW))
     assert not removed(replace(over, owner="bob"))
+
+
+def test_vms_without_the_nitro_system_do_not_see_their_tags_change() -> None:
+    assert [sees_its_tags(name) for name in ("t2.micro", "m4.large", "i3.large")] == [False] * 3
+    assert [sees_its_tags(name) for name in ("t3.micro", "m5.large", "i3en.large")] == [True] * 3

@@ -1,0 +1,72 @@
+"""What a run across hosts needs besides: a storage, a cluster that is ready, leased and mended."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scicore.cli.loading import Specification
+    from scicore.cli.run import Wish
+    from scicore.cli.supervision import Job
+    from scicore.provenance.connection import Database
+
+
+def require_useful(storage: str, *, across: bool) -> None:
+    """It is there, and of use: before anything is launched or stored."""
+    from scicore.cli.storing import require_storage
+    from scicore.errors import UsageError
+
+    if not across:
+        raise UsageError(
+            "--storage is for hosts that share no directory: on this machine files are at hand",
+            "leave it out, or name hosts with --hostfile, --cluster or --cloud",
+        )
+    require_storage(storage)
+
+
+def with_replacement(
+    job: Job,
+    database: Database,
+    specification: Specification,
+    wish: Wish,
+    cluster: str,
+    database_url: str | None,
+) -> Job:
+    if not wish.replacements:
+        return job
+    from scicore.cli.preparation import input_paths
+    from scicore.cli.replacing import Replacement, Terms
+
+    workflow = specification.workflow
+    limits = [each for each in (wish.budget_usd, workflow.max_cost_usd or None) if each is not None]
+    terms = Terms(
+        cluster,
+        wish.replacements,
+        Path(workflow.directory).absolute(),
+        input_paths(workflow) if wish.storage else frozenset(),
+        min(limits, default=None),
+        workflow.max_vm_amount or 0,
+    )
+    return replace(job, replacement=Replacement(terms, database, database_url, job.run_id))
+
+
+def bring_to(
+    cluster: str,
+    hostfile: Path | None,
+    specification: Specification,
+    wish: Wish,
+    database_url: str | None,
+) -> Path:
+    """The workflow's directory goes to every host of the cluster; returns its hostfile."""
+    from scicore.cli.configuring import make_ready
+    from scicore.cli.preparation import input_paths
+    from scicore.errors import UsageError
+
+    if hostfile is not None:
+        raise UsageError("--cluster brings its own hostfile: leave --hostfile out")
+    directory = Path(specification.workflow.directory).absolute()
+    fetched = input_paths(specification.workflow) if wish.storage else frozenset()
+    made, _ = make_ready(cluster, database_url, None, directory, fetched)
+    return made

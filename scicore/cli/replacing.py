@@ -1,0 +1,189 @@
+"""While a run goes on, rented VMs that are lost, or about to be, are replaced: within limits.
+
+A new VM is launched as the others were, made ready, and written into the hostfile; the supervisor
+sees that the file has changed, and lets it join.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scicore.cli.output import say
+from scicore.errors import DatabaseError, ScicumulusError
+from scicore.model.cloud import MINIMUM_BILLED_S, Vm
+
+if TYPE_CHECKING:
+    from scicore.model.cluster import ClusterRecord, Intent
+    from scicore.provenance.connection import Database
+
+_LOST = """
+    SELECT vm, state = 'lost' FROM vm
+    WHERE run_id = :run AND (state = 'lost' OR state = 'drained' AND starts_with(reason, :taken))
+    ORDER BY vm
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the user allows."""
+
+    cluster: str
+    most: int  # VMs, in the whole run
+    workflow: Path  # the directory that hosts need
+    fetched: frozenset[Path] = frozenset()  # of it, what they get from the storage
+    limit_usd: float | None = None  # of the whole cluster
+    max_vms: int = 0  # at once; 0 = no limit
+
+
+class Replacement:
+    def __init__(self, terms: Terms, database: Database, url: str | None, run_id: int) -> None:
+        self._terms = terms
+        self._database = database
+        self._url = url  # as the user gave it
+        self._run_id = run_id
+        self._done: set[str] = set()  # VMs that were replaced, or cannot be
+        self._launched = 0
+        self._thread: threading.Thread | None = None
+
+    def look(self) -> None:
+        """About once a second; a replacement takes minutes, and is made beside the run."""
+        if self._thread is not None and self._thread.is_alive():
+            return
+        for vm, lost in self._lost():
+            if vm not in self._done and self._may_begin(lost=lost):
+                self._done.add(vm)
+                self._thread = threading.Thread(
+                    target=self._try, args=(vm, lost), name="replacement", daemon=True
+                )
+                self._thread.start()
+                return
+
+    def rescue(self, vms: Iterable[str]) -> bool:
+        """No host is left: wait for others, whether one came."""
+        self.close()
+        before = self._launched
+        for vm in vms:
+            if vm not in self._done and self._launched < self._terms.most:
+                self._done.add(vm)
+                self._try(vm, lost=True)
+        return self._launched > before
+
+    def close(self) -> None:
+        """A launch that is under way is not left half done."""
+        if self._thread is not None and self._thread.is_alive():
+            say("waiting for the VM that is being launched")
+            self._thread.join()
+
+    def _lost(self) -> list[tuple[str, bool]]:
+        """VMs that are gone (True), or have notice to go."""
+        from sqlalchemy import text
+
+        from scicore.execution.core import TAKEN_BACK
+
+        about = {"run": self._run_id, "taken": TAKEN_BACK}
+        try:
+            with self._database.engine.connect() as connection:
+                return [(vm, lost) for vm, lost in connection.execute(text(_LOST), about)]
+        except DatabaseError:  # the master notices, too, and decides
+            return []
+
+    def _may_begin(self, *, lost: bool) -> bool:
+        """A VM that has only notice to go counts until it is gone."""
+        if self._launched >= self._terms.most:
+            return False
+        record = None if lost or not self._terms.max_vms else self._record()
+        return record is None or len(_alive(record)) < self._terms.max_vms
+
+    def _record(self) -> ClusterRecord | None:
+        from scicore.cli.rental import ledger_of
+
+        return ledger_of(self._url).open(self._terms.cluster)
+
+    def _try(self, vm: str, lost: bool) -> None:
+        try:
+            new = self._replace(vm, lost=lost)
+        except ScicumulusError as error:
+            say(f"VM {vm} is not replaced: {error}")
+        else:
+            self._launched += bool(new)
+            if new:
+                say(f"VM {vm} is replaced by {new}")
+
+    def _replace(self, vm: str, *, lost: bool) -> str:
+        """The new VM's id; empty: it was none of the cluster's."""
+        from provisioning.keys import ensure_key
+        from provisioning.launching import Launching, Order
+        from provisioning.provider import Cluster
+        from scicore.cli.configuring import make_ready, software_of
+        from scicore.cli.leasing import LEASE_S
+        from scicore.cli.rental import (
+            cluster_directory,
+            desk_of,
+            ledger_of,
+            now,
+            provider_of_cluster,
+        )
+
+        record = self._record()
+        intents = [each for each in record.intents if vm in each.vms] if record else []
+        if record is None or not intents:
+            return ""
+        before = intents[-1]
+        self._require_affordable(record, before, vm)
+        name = record.name
+        key = ensure_key(cluster_directory(name), f"scicumulus-{name}")
+        other = Vm(_next_id(record, before.vm_type.name), before.vm_type)
+        order = Order(
+            cluster=Cluster(name, record.owner, key.public_key, run=f"run {self._run_id}"),
+            fleet=record.fleet,
+            vms=(other,),
+            lease_until=now() + timedelta(seconds=LEASE_S),
+            spot=before.spot,
+        )
+        say(f"VM {vm} is {'lost' if lost else 'being taken back'}; launching {other.id} instead")
+        desk = desk_of(provider_of_cluster(record), ledger_of(self._url))
+        Launching(desk).add(order, instead_of=vm if lost else "")
+        ready = self._terms.workflow, self._terms.fetched
+        make_ready(name, self._url, software_of(name), *ready, only=other.id)
+        return other.id
+
+    def _require_affordable(self, record: ClusterRecord, before: Intent, vm: str) -> None:
+        from provisioning.bill import with_another_usd
+        from scicore.cli.offer import OverBudget
+        from scicore.cli.rental import now
+        from scicore.provenance.reader import run_summary
+
+        limit = self._terms.limit_usd
+        if limit is None:
+            return
+        with self._database.engine.connect() as connection:
+            summary = run_summary(connection, self._run_id)
+        left_s = summary.predicted_makespan_s - (summary.makespan_s or 0.0)
+        left_s = max(left_s, MINIMUM_BILLED_S)  # a run that is late takes at least so much longer
+        expected = with_another_usd(record, vm, before.vm_type, now(), left_s)
+        if expected > limit:
+            raise OverBudget(
+                f"with another {before.vm_type.name} the cluster is expected to cost "
+                f"${expected:.4f}; the limit is ${limit:.4f}",
+                "the run goes on with what is left",
+            )
+
+
+def _alive(record: ClusterRecord) -> list[str]:
+    return [
+        each.vm for intent in record.intents for each in intent.instances if each.ended_at is None
+    ]
+
+
+def _next_id(record: ClusterRecord, vm_type: str) -> str:
+    """An id of its own: results of the VM before it must not be taken for its own."""
+    used = {vm for intent in record.intents for vm in intent.vms}
+    number = 1
+    while f"{vm_type}-{number}" in used:
+        number += 1
+    return f"{vm_type}-{number}"
