@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+
 from hyperqueue import Job, LocalCluster
 from hyperqueue.cluster import WorkerConfig
 from work import PROGRAM, asked, timed
@@ -9,7 +12,8 @@ from work import PROGRAM, asked, timed
 
 def main() -> None:
     _, count, slots = asked()
-    with LocalCluster() as cluster:
+    with tempfile.TemporaryDirectory() as place, LocalCluster() as cluster:
+        os.chdir(place)  # every program leaves two files where its job was submitted
         cluster.start_worker(WorkerConfig(cores=slots))
         client = cluster.client()
 
