@@ -11,61 +11,21 @@ import signal
 import time
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from msgspec.structs import replace
-
-from scicore.algebra.output import BadOutput, MissingOutput
-from scicore.algebra.request import request_of
 from scicore.algebra.template import arguments, substitute
 from scicore.engine import limits, process, workspace
 from scicore.engine.pool import Pool
 from scicore.engine.process import Process
-from scicore.engine.staging import Staged, output_files, stage
+from scicore.engine.program import GRACE_S, Prepared, Program, cause_of, verdict
+from scicore.engine.staging import Staged, stage
 from scicore.engine.streams import Stream, Streams
 from scicore.engine.wire import Welcome
-from scicore.execution.causes import cause_of_error, cause_of_exit
-from scicore.execution.messages import AttemptEnded, FileFound, Start, Usage
+from scicore.execution.messages import AttemptEnded, Start, Usage
 from scicore.model.activation import Cause
-from scicore.model.workflow import Activity, Row
+from scicore.model.workflow import Activity
 
-GRACE_S = 3.0  # between SIGTERM and SIGKILL
 SAMPLE_S = 1.0  # how often the memory of process trees is looked at, and strays are
 WATCH_S = 0.1  # the same for programs whose memory is limited
-
-
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    """An attempt whose program can be started."""
-
-    order: Start
-    directory: str
-    staged: Staged
-    words: tuple[str, ...]
-    streams: Streams
-    stage_s: float
-
-
-@dataclass(slots=True)
-class _Program:
-    """One attempt under way."""
-
-    order: Start
-    activity: Activity
-    directory: str
-    started_at: float
-    process: Process
-    command: str
-    staged: Staged
-    streams: Streams
-    slots: tuple[int, ...]
-    timeout_at: float | None  # monotonic
-    usage: Usage
-    extracting: bool = False  # the extractor runs now
-    unstartable: OSError | ValueError | None = None  # why the extractor does not
-    ended_by_us: Cause | None = None  # it was told to end, and why
-    kill_at: float | None = None  # monotonic; when SIGTERM was not enough
-    tree_bytes: int = 0  # the most memory that its processes were seen to have together
 
 
 class Runner:
@@ -84,12 +44,12 @@ class Runner:
         self._adopts_orphans = adopts_orphans  # this process is the parent of what daemons leave
         self._free = list(range(welcome.slots, 0, -1))  # slots; the lowest is taken first
         self._waiting: deque[Start] = deque()
-        self._next: _Prepared | None = None  # the first of those that wait, made ready
+        self._next: Prepared | None = None  # the first of those that wait, made ready
         self._spare_streams: list[Stream] = []
         self._spare_workspaces: list[str] = []  # in which nothing was left
         self.others: set[int] = set()  # children of this process that are none of ours
-        self._programs: dict[int, _Program] = {}  # by pidfd
-        self._exited: list[_Program] = []  # not reaped: children of theirs may be left
+        self._programs: dict[int, Program] = {}  # by pidfd
+        self._exited: list[Program] = []  # not reaped: children of theirs may be left
         self._poll = select.epoll()
         self._stillborn: list[AttemptEnded] = []  # could not even be started
         self._strays: dict[int, float] = {}  # orphans of ended attempts: when to be rougher
@@ -134,7 +94,7 @@ class Runner:
         for program in self._programs.values():
             order = program.order
             if (order.activation, order.number) == (activation, number):
-                _ask_to_end(program, Cause.CANCELLED)
+                program.ask_to_end(Cause.CANCELLED)
         for order in list(self._waiting):
             if (order.activation, order.number) == (activation, number):
                 self._waiting.remove(order)
@@ -208,7 +168,7 @@ class Runner:
             for pid in self._orphans():
                 _kill(pid, signal.SIGKILL)
 
-    def _under_way(self) -> list[_Program]:
+    def _under_way(self) -> list[Program]:
         return [*self._programs.values(), *self._exited]
 
     # --- starting ------------------------------------------------------------------------------
@@ -268,7 +228,7 @@ class Runner:
     def _cpus(self, order: Start) -> int:
         return min(order.cpus, self._welcome.slots)
 
-    def _prepare(self, order: Start) -> _Prepared:
+    def _prepare(self, order: Start) -> Prepared:
         began_at = time.time()
         activity = self._activities[order.activity]
         directory = f"{self._welcome.run_directory}/{order.workspace}"
@@ -277,7 +237,7 @@ class Runner:
         staged = stage(directory, activity, order.rows, self._directories, told)
         words = arguments(activity.command, self._values(activity, staged, told))
         streams = Streams(directory, self._spare_streams)
-        return _Prepared(order, directory, staged, words, streams, time.time() - began_at)
+        return Prepared(order, directory, staged, words, streams, time.time() - began_at)
 
     def _start(self, order: Start, slots: tuple[int, ...]) -> bool:
         activity = self._activities[order.activity]
@@ -296,7 +256,7 @@ class Runner:
                 AttemptEnded(
                     activation=order.activation,
                     number=order.number,
-                    cause=_cause_of(error, starting=starting),
+                    cause=cause_of(error, starting=starting),
                     started_at=started_at,
                     ended_at=time.time(),
                     command=shlex.join(ready.words) if ready is not None else activity.command,
@@ -307,7 +267,7 @@ class Runner:
             return False
         timeout_s = activity.timeout_s
         self._watch(
-            _Program(
+            Program(
                 order=order,
                 activity=activity,
                 directory=ready.directory,
@@ -355,7 +315,7 @@ class Runner:
         environment = process.with_variables(self._environment, *variables)
         return process.spawn(words, directory, environment, streams)
 
-    def _watch(self, program: _Program) -> None:
+    def _watch(self, program: Program) -> None:
         if program.order.sized:
             limits.pin(program.process.pid, program.slots, self._cores)
             self._hold_at = min(self._hold_at, time.monotonic() + WATCH_S)
@@ -367,7 +327,7 @@ class Runner:
     def _be_strict(self, now: float) -> None:
         for program in self._programs.values():
             if program.timeout_at is not None and now > program.timeout_at:
-                _ask_to_end(program, Cause.TIMEOUT)
+                program.ask_to_end(Cause.TIMEOUT)
         for program in self._under_way():
             if program.kill_at is not None and now > program.kill_at:
                 program.process.signal(signal.SIGKILL)
@@ -393,7 +353,7 @@ class Runner:
         for program in limited:
             self._hold(program, process.memory_of_tree(program.process.pid))
 
-    def _hold(self, program: _Program, resident_bytes: int) -> None:
+    def _hold(self, program: Program, resident_bytes: int) -> None:
         """To its memory: what takes more is killed at once, before others suffer from it."""
         limit_bytes = program.order.memory_mb * 2**20
         if resident_bytes <= limit_bytes or program.ended_by_us is not None:
@@ -405,7 +365,7 @@ class Runner:
             program.kill_at = time.monotonic()
             program.process.signal(signal.SIGKILL)
 
-    def _orphans(self, exited: Iterable[_Program] = ()) -> set[int]:
+    def _orphans(self, exited: Iterable[Program] = ()) -> set[int]:
         """Children of this process that it did not start: their parents have ended."""
         started = {program.process.pid for program in (*self._under_way(), *exited)}
         return process.children() - started - self._pool.pids - self.others
@@ -432,10 +392,9 @@ class Runner:
 
     # --- the end -------------------------------------------------------------------------------
 
-    def _reap(self, program: _Program) -> int | None:
+    def _reap(self, program: Program) -> int | None:
         """Its exit code; None: its extractor goes on."""
-        exit_code, usage = program.process.reap()
-        program.usage = _add(program.usage, usage, program.tree_bytes)
+        exit_code = program.reap()
         extractor = program.activity.extractor
         if exit_code or not extractor or program.extracting or program.ended_by_us:
             return exit_code
@@ -452,50 +411,15 @@ class Runner:
         self._watch(program)
         return None
 
-    def _judge(self, program: _Program, exit_code: int, orphans: set[int]) -> AttemptEnded:
+    def _judge(self, program: Program, exit_code: int, orphans: set[int]) -> AttemptEnded:
         reuse = self._adopts_orphans and not orphans  # nobody is left who could write there
         program.streams.conclude(reuse=reuse)
-        ended = self._verdict(program, exit_code)
+        ended = verdict(program, exit_code, self._directories, self._memory_bytes)
         with contextlib.suppress(OSError):
             program.staged.clean(finished=ended.cause is Cause.FINISHED)
         if reuse and ended.cause is Cause.FINISHED and workspace.is_untouched(program.directory):
             self._spare_workspaces.append(program.directory)
         return ended
-
-    def _verdict(self, program: _Program, exit_code: int) -> AttemptEnded:
-        if program.ended_by_us is Cause.OUT_OF_MEMORY:
-            held = f"{program.tree_bytes / 2**20:.1f} MB of {program.order.memory_mb} MB"
-            return _ended(program, Cause.OUT_OF_MEMORY, exit_code, note=f"killed at {held}")
-        if program.ended_by_us is not None:
-            return _ended(program, program.ended_by_us, exit_code)
-        if program.unstartable is not None:
-            cause = _cause_of(program.unstartable, starting=True)
-            return _ended(program, cause, 0, note=f"the extractor: {program.unstartable}")
-        directory, activity = program.directory, program.activity
-        cause, note = Cause.FINISHED, ""
-        if exit_code:
-            tail, peak_bytes = workspace.stderr_tail(directory), program.usage.peak_rss_bytes
-            limit_bytes, sized = self._limit_bytes(program), program.order.sized
-            cause = cause_of_exit(exit_code, tail, peak_bytes, limit_bytes, sized=sized)
-        if cause is Cause.FINISHED:
-            try:
-                rows = workspace.read_output(directory, activity, program.staged.kept)
-                rows, files = output_files(directory, activity, rows, self._directories)
-                return _ended(program, cause, exit_code, rows=rows, files=files)
-            except MissingOutput as error:
-                cause, note = Cause.MISSING_OUTPUT, str(error)
-            except (BadOutput, OSError) as error:
-                cause, note = Cause.BAD_OUTPUT, str(error)
-        if cause is not Cause.DISK_FULL and workspace.on_full_disk(directory):
-            cause, note = Cause.DISK_FULL, f"the disk of {directory} is full"
-        return _ended(program, cause, exit_code, note=note)
-
-    def _limit_bytes(self, program: _Program) -> int:
-        """What the program got, or asked for, else all there is."""
-        if program.order.memory_mb:
-            return program.order.memory_mb * 2**20
-        values = program.activity.input.as_mapping(program.order.rows[0])
-        return request_of(program.activity, values).memory_mb * 2**20 or self._memory_bytes
 
 
 def mark(welcome: Welcome) -> str:
@@ -503,57 +427,6 @@ def mark(welcome: Welcome) -> str:
     return f"{welcome.run_directory} {welcome.vm} "
 
 
-def _cause_of(error: OSError | ValueError, *, starting: bool) -> Cause:
-    """A file that could not be staged has its reason from the operating system, too."""
-    origin = error.__cause__ if isinstance(error.__cause__, OSError) else error
-    return cause_of_error(getattr(origin, "errno", None), starting=starting)
-
-
 def _kill(pid: int, number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, number)
-
-
-def _ask_to_end(program: _Program, cause: Cause) -> None:
-    """SIGTERM now, SIGKILL after the grace period; the first reason counts."""
-    if program.ended_by_us is None:
-        program.ended_by_us = cause
-        program.kill_at = time.monotonic() + GRACE_S
-        program.process.signal(signal.SIGTERM)
-
-
-def _ended(
-    program: _Program,
-    cause: Cause,
-    exit_code: int,
-    rows: tuple[Row, ...] = (),
-    files: tuple[FileFound, ...] = (),
-    note: str = "",
-) -> AttemptEnded:
-    tail = "" if cause is Cause.FINISHED else workspace.stderr_tail(program.directory)
-    return AttemptEnded(
-        activation=program.order.activation,
-        number=program.order.number,
-        cause=cause,
-        started_at=program.started_at,
-        ended_at=time.time(),
-        exit_code=exit_code,
-        command=program.command,
-        workspace=program.directory,
-        stderr_tail="\n".join(part for part in (tail, f"scicumulus: {note}" * bool(note)) if part),
-        slot=program.slots[0],
-        usage=program.usage,
-        rows=rows,
-        files=files,
-    )
-
-
-def _add(one: Usage, other: Usage, tree_bytes: int) -> Usage:
-    """The program's and its extractor's, one after the other."""
-    return replace(
-        one,
-        cpu_s=one.cpu_s + other.cpu_s,
-        peak_rss_bytes=max(one.peak_rss_bytes, other.peak_rss_bytes, tree_bytes),
-        read_bytes=one.read_bytes + other.read_bytes,
-        written_bytes=one.written_bytes + other.written_bytes,
-    )

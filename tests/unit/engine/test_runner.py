@@ -374,7 +374,7 @@ STUBBORN = """
 def test_a_program_that_ignores_sigterm_is_killed_after_the_grace_period(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scicore.engine.runner.GRACE_S", 0.05)
+    monkeypatch.setattr("scicore.engine.program.GRACE_S", 0.05)
     runner = started(bench, bench.python(STUBBORN))
     appears(bench.runs / "work/1/deaf.txt", runner)
     runner.cancel(1, 1)
@@ -385,7 +385,7 @@ def test_a_program_that_ignores_sigterm_is_killed_after_the_grace_period(
 def test_a_child_that_ignores_sigterm_is_killed_even_if_its_parent_did_not(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scicore.engine.runner.GRACE_S", 0.05)
+    monkeypatch.setattr("scicore.engine.program.GRACE_S", 0.05)
     stubborn = bench.python(STUBBORN, name="stubborn")
     runner = started(bench, bench.shell(f"{stubborn} & wait"))
     child = int(appears(bench.runs / "work/1/deaf.txt", runner))

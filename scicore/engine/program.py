@@ -1,0 +1,149 @@
+"""One attempt of a program, from the moment it can be started to the verdict on it."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from scicore.algebra.output import BadOutput, MissingOutput
+from scicore.algebra.request import request_of
+from scicore.engine import workspace
+from scicore.engine.process import Process
+from scicore.engine.staging import Staged, output_files
+from scicore.engine.streams import Streams
+from scicore.execution.causes import cause_of_error, cause_of_exit
+from scicore.execution.messages import AttemptEnded, FileFound, Start, Usage
+from scicore.model.activation import Cause
+from scicore.model.workflow import Activity, Row
+
+GRACE_S = 3.0  # between SIGTERM and SIGKILL
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """An attempt whose program can be started."""
+
+    order: Start
+    directory: str
+    staged: Staged
+    words: tuple[str, ...]
+    streams: Streams
+    stage_s: float
+
+
+@dataclass(slots=True)
+class Program:
+    """One attempt under way."""
+
+    order: Start
+    activity: Activity
+    directory: str
+    started_at: float
+    process: Process
+    command: str
+    staged: Staged
+    streams: Streams
+    slots: tuple[int, ...]
+    timeout_at: float | None  # monotonic
+    usage: Usage
+    extracting: bool = False  # the extractor runs now
+    unstartable: OSError | ValueError | None = None  # why the extractor does not
+    ended_by_us: Cause | None = None  # it was told to end, and why
+    kill_at: float | None = None  # monotonic; when SIGTERM was not enough
+    tree_bytes: int = 0  # the most memory that its processes were seen to have together
+
+    def ask_to_end(self, cause: Cause) -> None:
+        """SIGTERM now, SIGKILL after the grace period; the first reason counts."""
+        if self.ended_by_us is None:
+            self.ended_by_us = cause
+            self.kill_at = time.monotonic() + GRACE_S
+            self.process.signal(signal.SIGTERM)
+
+    def reap(self) -> int:
+        """Its exit code; what it used is added to what was used before it."""
+        exit_code, used = self.process.reap()
+        so_far = self.usage
+        self.usage = replace(
+            so_far,
+            cpu_s=so_far.cpu_s + used.cpu_s,
+            peak_rss_bytes=max(so_far.peak_rss_bytes, used.peak_rss_bytes, self.tree_bytes),
+            read_bytes=so_far.read_bytes + used.read_bytes,
+            written_bytes=so_far.written_bytes + used.written_bytes,
+        )
+        return exit_code
+
+
+def verdict(
+    program: Program, exit_code: int, directories: Mapping[str, str], memory_bytes: int
+) -> AttemptEnded:
+    """What an attempt has come to; `memory_bytes` is what the VM has."""
+    if program.ended_by_us is Cause.OUT_OF_MEMORY:
+        held = f"{program.tree_bytes / 2**20:.1f} MB of {program.order.memory_mb} MB"
+        return _ended(program, Cause.OUT_OF_MEMORY, exit_code, note=f"killed at {held}")
+    if program.ended_by_us is not None:
+        return _ended(program, program.ended_by_us, exit_code)
+    if program.unstartable is not None:
+        cause = cause_of(program.unstartable, starting=True)
+        return _ended(program, cause, 0, note=f"the extractor: {program.unstartable}")
+    directory, activity = program.directory, program.activity
+    cause, note = Cause.FINISHED, ""
+    if exit_code:
+        tail, peak_bytes = workspace.stderr_tail(directory), program.usage.peak_rss_bytes
+        limit_bytes, sized = _limit_bytes(program, memory_bytes), program.order.sized
+        cause = cause_of_exit(exit_code, tail, peak_bytes, limit_bytes, sized=sized)
+    if cause is Cause.FINISHED:
+        try:
+            rows = workspace.read_output(directory, activity, program.staged.kept)
+            rows, files = output_files(directory, activity, rows, directories)
+            return _ended(program, cause, exit_code, rows=rows, files=files)
+        except MissingOutput as error:
+            cause, note = Cause.MISSING_OUTPUT, str(error)
+        except (BadOutput, OSError) as error:
+            cause, note = Cause.BAD_OUTPUT, str(error)
+    if cause is not Cause.DISK_FULL and workspace.on_full_disk(directory):
+        cause, note = Cause.DISK_FULL, f"the disk of {directory} is full"
+    return _ended(program, cause, exit_code, note=note)
+
+
+def _limit_bytes(program: Program, memory_bytes: int) -> int:
+    """What the program got, or asked for, else all there is."""
+    if program.order.memory_mb:
+        return program.order.memory_mb * 2**20
+    values = program.activity.input.as_mapping(program.order.rows[0])
+    return request_of(program.activity, values).memory_mb * 2**20 or memory_bytes
+
+
+def cause_of(error: OSError | ValueError, *, starting: bool) -> Cause:
+    """A file that could not be staged has its reason from the operating system, too."""
+    origin = error.__cause__ if isinstance(error.__cause__, OSError) else error
+    return cause_of_error(getattr(origin, "errno", None), starting=starting)
+
+
+def _ended(
+    program: Program,
+    cause: Cause,
+    exit_code: int,
+    rows: tuple[Row, ...] = (),
+    files: tuple[FileFound, ...] = (),
+    note: str = "",
+) -> AttemptEnded:
+    tail = "" if cause is Cause.FINISHED else workspace.stderr_tail(program.directory)
+    return AttemptEnded(
+        activation=program.order.activation,
+        number=program.order.number,
+        cause=cause,
+        started_at=program.started_at,
+        ended_at=time.time(),
+        exit_code=exit_code,
+        command=program.command,
+        workspace=program.directory,
+        stderr_tail="\n".join(part for part in (tail, f"scicumulus: {note}" * bool(note)) if part),
+        slot=program.slots[0],
+        usage=program.usage,
+        rows=rows,
+        files=files,
+    )
