@@ -34,6 +34,7 @@ class Runner:
     def __init__(self, welcome: Welcome, *, adopts_orphans: bool = False) -> None:
         self._welcome = welcome
         self._activities = {activity.tag: activity for activity in welcome.activities}
+        self._warm = {activity.tag for activity in welcome.activities if activity.warm}
         self._directories = {
             "WFDIR": welcome.workflow_directory,
             "EXPDIR": welcome.experiment_directory,
@@ -176,7 +177,7 @@ class Runner:
     def _start_waiting(self) -> None:
         """In turn, as far as there are slots."""
         while self._waiting:
-            if self._activities[self._waiting[0].activity].warm:
+            if self._waiting[0].activity in self._warm:
                 if not self._give_to_worker():
                     break
                 continue
@@ -193,7 +194,7 @@ class Runner:
             order = self._waiting[0]
             activity = self._activities[order.activity]
             # Nothing that would have to be undone.
-            if not (activity.staging or activity.template or activity.warm):
+            if not (activity.staging or activity.template or activity.tag in self._warm):
                 with contextlib.suppress(OSError, ValueError):  # it will fail again in its turn
                     self._next = self._prepare(order)
 
