@@ -18,6 +18,7 @@ from scicore.model.estimate import Estimate, Source
 
 SCALE = 2.0  # a declared runtime this far outside of those that were run is another matter
 FEW = 3  # attempts, below which rules cannot be compared
+LEAST_S = 0.001  # planners count in milliseconds: what took none would all go to one VM
 
 
 def estimate_runtimes(
@@ -69,6 +70,7 @@ def _of_activity(
     few = per_tuple and len(attempts) < FEW
     rule = corrected(seen_at, runtime_s) if few else fit(seen_at, runtime_s)
     values, own = _with_own(rule.at(_points(asked)), rule.at(seen_at), asked, attempts)
+    values = np.maximum(values, LEAST_S)
     source = Source.ACTIVATION if 2 * own > len(asked) else rule.source
     return values, Estimate(
         activity,

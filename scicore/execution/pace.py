@@ -40,7 +40,7 @@ class Pace:
 
     def expected_s(self, work: Work, lane: Lane) -> float:
         """How long the activation will take on this VM."""
-        base_s = work.unit_s / lane.type.speed
+        base_s = _base_s(work, lane)
         if not self._measured:
             return base_s
         activity = self._activities.get(work.activity)
@@ -48,8 +48,7 @@ class Pace:
         return base_s * math.exp(log)
 
     def observe(self, work: Work, lane: Lane, took_s: float) -> None:
-        base_s = work.unit_s / lane.type.speed
-        if base_s <= 0 or took_s <= 0:
+        if took_s <= 0:
             return
         vm = self._vms[lane.index]
         activity = self._activities.get(work.activity)
@@ -61,7 +60,7 @@ class Pace:
             self._seen[lane.index] = True
             self._measured += 1
         vm.variance += DRIFT
-        surprise = math.log(max(took_s, SHORTEST_S) / max(base_s, SHORTEST_S))
+        surprise = math.log(max(took_s, SHORTEST_S) / _base_s(work, lane))
         surprise -= vm.mean + activity.mean
         variance = vm.variance + activity.variance + CHANCE
         if surprise * surprise > 9 * variance:
@@ -81,3 +80,8 @@ class Pace:
         vm = self._vms[lane.index]
         others = (self._sum - vm.mean) / (self._measured - 1)
         return vm.mean - others - 2 * math.sqrt(vm.variance) > BAND
+
+
+def _base_s(work: Work, lane: Lane) -> float:
+    """As planned. Nothing takes no time: an idle VM must see what it could take over."""
+    return max(work.unit_s / lane.type.speed, SHORTEST_S)

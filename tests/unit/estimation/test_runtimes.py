@@ -228,9 +228,11 @@ def test_an_observation_that_is_no_duration_is_ignored(fleet: Fleet, runtime_s: 
     assert beside.runtime_s.tolist() == [[4.0, 1.0, 1.0]]
 
 
-def test_a_runtime_of_zero_is_an_observation(fleet: Fleet) -> None:
-    estimates = estimate_runtimes(asking("a"), fleet, observations("a", "slow", 0.0))
-    assert estimates.runtime_s.max() == 0
+@pytest.mark.parametrize("runtime_s", [0.0, 0.00002])
+def test_what_took_no_time_is_taken_for_a_millisecond(fleet: Fleet, runtime_s: float) -> None:
+    """Planners count in them: of work that takes none, all would go to one VM."""
+    estimates = estimate_runtimes(asking("a"), fleet, observations("a", "slow", runtime_s))
+    assert set(estimates.runtime_s.flat) == {0.001}
 
 
 def test_spread_says_how_sure_an_estimate_is(fleet: Fleet) -> None:

@@ -62,6 +62,17 @@ def test_an_idle_vm_takes_over_what_is_late_elsewhere() -> None:
     assert (moved.vm, moved.moved_because) == ("vm-2", "idle vm")
 
 
+def test_an_idle_vm_helps_even_where_the_plan_expects_that_nothing_takes_time() -> None:
+    stage = planned(tuples(9), *((f"work.{line}", "vm-1", 0.0, 0.0) for line in range(1, 10)))
+    stage.begin("vm-1", "vm-2")
+    finished(stage, "work.1", 0.5, 0.5)
+    stage.tick(1.0)
+    assert {entry.vm for entry in map(stage.execution.ledger.find, range(1, 10)) if entry} == {
+        "vm-1",
+        "vm-2",
+    }
+
+
 def test_an_idle_vm_takes_nothing_that_would_finish_later_with_it() -> None:
     slow = VmType("slow", 1, 0, speed=0.1, price_usd_per_hour=0.0)
     stage = planned(
