@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 import time
 from typing import NoReturn
@@ -80,6 +81,7 @@ def abort(exit_code: int) -> None:
 
 def leave(exit_code: int) -> NoReturn:
     """End this rank in peace: after MPI's own farewell, a non-zero code is no reason to abort."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the launcher cannot hurry us any more
     sys.stdout.flush()
     sys.stderr.flush()
     MPI.Finalize()

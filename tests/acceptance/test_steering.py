@@ -19,11 +19,13 @@ def waiting_workflow(directory: Path) -> Path:
     return write_workflow(directory / "w", steps, [[str(number)] for number in range(1, 7)])
 
 
-def running(console: Console) -> int:
-    """The run with two programs running; 0 when there is none yet."""
+def running(console: Console, directory: Path) -> int:
+    """The run in this directory with two programs running; 0 when there is none yet."""
     rows = console.rows(
         "SELECT run_id FROM activation JOIN run USING (run_id) WHERE run.state = 'running' "
-        "AND activation.state = 'running' GROUP BY run_id HAVING count(*) = 2"
+        "AND starts_with(run.directory, %s) "
+        "AND activation.state = 'running' GROUP BY run_id HAVING count(*) = 2",
+        str(directory),
     )
     return int(rows[0][0]) if rows else 0
 
@@ -42,7 +44,7 @@ def test_a_paused_run_starts_nothing_new_until_it_is_resumed(
 ) -> None:
     spec = waiting_workflow(tmp_path)
     process = console.start(SCICUMULUS, "run", spec, "--fleet", "2xlocal", "--json")
-    run = eventually(lambda: running(console), "two programs run")
+    run = eventually(lambda: running(console, tmp_path), "two programs run")
     said = console("pause", str(run))
     assert (said.code, "paused" in said.err) == (0, True)
     (tmp_path / "go").touch()
@@ -63,7 +65,7 @@ def test_a_paused_run_starts_nothing_new_until_it_is_resumed(
 def test_cancelled_tuples_vanish_and_the_rest_goes_on(console: Console, tmp_path: Path) -> None:
     spec = waiting_workflow(tmp_path)
     process = console.start(SCICUMULUS, "run", spec, "--fleet", "2xlocal", "--json")
-    run = eventually(lambda: running(console), "two programs run")
+    run = eventually(lambda: running(console, tmp_path), "two programs run")
     said = console("cancel", str(run), "--where", "ID >= 5", "--json")
     assert said.document["outcome"] == "2 activations cancelled so far"
     console("cancel", str(run), "--activity", "second", "--where", "ID = 1")
@@ -86,7 +88,7 @@ def test_cancelled_tuples_vanish_and_the_rest_goes_on(console: Console, tmp_path
 def test_a_cancelled_run_is_stopped(console: Console, tmp_path: Path) -> None:
     spec = waiting_workflow(tmp_path)
     process = console.start(SCICUMULUS, "run", spec, "--fleet", "2xlocal", "--json")
-    run = eventually(lambda: running(console), "two programs run")
+    run = eventually(lambda: running(console, tmp_path), "two programs run")
     assert console("cancel", str(run)).code == 0
     done = finish(process)
     assert (done.code, done.document["state"]) == (4, "stopped")
@@ -98,7 +100,7 @@ def test_a_cancelled_run_is_stopped(console: Console, tmp_path: Path) -> None:
 def test_a_wish_that_makes_no_sense_is_refused(console: Console, tmp_path: Path) -> None:
     spec = waiting_workflow(tmp_path)
     process = console.start(SCICUMULUS, "run", spec, "--fleet", "2xlocal", "--json")
-    run = eventually(lambda: running(console), "two programs run")
+    run = eventually(lambda: running(console, tmp_path), "two programs run")
     assert "expected FIELD OPERATOR VALUE" in console("cancel", str(run), "--where", "ID").err
     assert "no activity 'third'" in console("cancel", str(run), "--activity", "third").err
     assert "there is no run 999999" in console("cancel", "999999").err

@@ -220,15 +220,23 @@ def over_queues(name: str) -> None:
     assert world.unread() == 0
 
 
+NO_LISTENER = (
+    213  # mpirun gives up when network interfaces vanish while it looks, as other tests make them
+)
+
+
 def over_mpi(name: str) -> None:
-    done = subprocess.run(
-        mpirun_command(SLAVES, __file__, name),
-        env=environment({}),
-        capture_output=True,
-        text=True,
-        timeout=2 * PATIENCE_S,
-        check=False,
-    )
+    for _ in range(3):
+        done = subprocess.run(
+            mpirun_command(SLAVES, __file__, name),
+            env=environment({}),
+            capture_output=True,
+            text=True,
+            timeout=2 * PATIENCE_S,
+            check=False,
+        )
+        if done.returncode != NO_LISTENER:
+            break
     assert done.returncode == 0, done.stderr
 
 
