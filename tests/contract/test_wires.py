@@ -220,9 +220,8 @@ def over_queues(name: str) -> None:
     assert world.unread() == 0
 
 
-NO_LISTENER = (
-    213  # mpirun gives up when network interfaces vanish while it looks, as other tests make them
-)
+# mpirun's exit code when network interfaces vanish while it looks at them: other tests make some.
+NO_LISTENER = 213
 
 
 def over_mpi(name: str) -> None:
