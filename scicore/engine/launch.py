@@ -83,7 +83,8 @@ def mpirun_command(
     """One master and the slaves, all on this machine unless they go across hosts.
 
     ob1 with shared memory starts several times faster than the default transports, and looking
-    for messages costs least without TCP.
+    for messages costs least without TCP. mpirun's own files go where only we are: in the directory
+    that all jobs of a host share, one that ends may take away what another has just made.
     `quiet`: provenance says how the run ended, so mpirun need not comment on a non-zero exit.
     """
     quietly = ["--runtime-options", "error-nonzero-status=false"] if quiet else []
@@ -92,7 +93,7 @@ def mpirun_command(
         *("--mca", "pml", "ob1", "--mca", "btl", "self,sm,tcp" if across else "self,sm"),
         *("--mca", "mpi_yield_when_idle", "0"),  # ranks sleep between their looks as it is
         *("--map-by", "seq" if across else ":OVERSUBSCRIBE", "--bind-to", "none"),
-        *(across.options if across else ()),
+        *(across.options if across else ("--prtemca", "prte_tmpdir_base", str(private_place()))),
         *quietly,
         *("-n", str(slaves + 1)),
         *(sys.executable, "-m", "mpi4py"),
