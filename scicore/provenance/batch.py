@@ -39,9 +39,10 @@ from scicore.provenance.bulk import (
     element,
     number,
     stamp,
+    trust,
     update_from,
 )
-from scicore.provenance.sheet import Row, Sheet
+from scicore.provenance.sheet import Refused, Row, Sheet
 from scicore.provenance.store import StoredRun, activity_ids_of, file_row, relation_ids_of
 
 _OVER = frozenset(
@@ -125,7 +126,10 @@ class Ids:
         self._activity_of[activation] = activity_id
 
     def activity_of(self, activation: int) -> int:
-        return self._activity_of[activation]
+        known = self._activity_of[activation] if activation < len(self._activity_of) else 0
+        if not known:
+            raise Refused(f"an attempt of activation {activation}, which is not recorded")
+        return known
 
 
 class _Life:
@@ -163,6 +167,8 @@ class Batch:
         self._started: dict[tuple[int, int], AttemptStarted] = {}
         self._ended: dict[tuple[int, int], AttemptEnded] = {}
         self._tuples: list[str] = []
+        self._made: set[int] = set()  # tuples of this batch …
+        self._referred: set[int] = set()  # … and those that its rows refer to
         self._used: dict[str, None] = {}  # lines, each once
         self._transfers: list[str] = []  # lines
         self._files = Sheet(tables.file)
@@ -198,12 +204,14 @@ class Batch:
         ids, name = self._ids, fact.relation
         values = copied(_json(ids.relations[name].as_mapping(fact.row)).decode())
         path = ".".join(map(str, fact.path))
+        self._made.add(fact.id)
         self._tuples.append(
             f"{self._run_id}\t{fact.id}\t{ids.relation_ids[name]}\t{path}\t{values}\t"
             f"{fact.activation}\n"
         )
 
     def _add_file(self, fact: FileRecorded) -> None:
+        self._referred.add(fact.tuple)
         self._files.insert(file_row(self._run_id, fact))
 
     def _add_activation(self, fact: ActivationCreated) -> None:
@@ -213,10 +221,12 @@ class Batch:
         life.state, life.vm, life.blocked_by = fact.state, fact.vm, fact.blocked_by
         life.moved_because = fact.moved_because
         life.ended_at = fact.at if fact.state in _OVER else None
+        self._referred.update(fact.used)
         for tuple_id in fact.used:
             self._used[f"{self._run_id}\t{id}\t{tuple_id}\n"] = None
 
     def _use_tuples(self, fact: TuplesUsed) -> None:
+        self._referred.update(fact.tuples)
         for tuple_id in fact.tuples:
             self._used[f"{self._run_id}\t{fact.activation}\t{tuple_id}\n"] = None
 
@@ -284,9 +294,11 @@ class Batch:
     # --- writing -------------------------------------------------------------------------------
 
     def write(self, connection: Connection) -> None:
-        """Parents before children."""
+        """Parents before children. What rows refer to is looked up for all of them at once."""
+        trust(connection)
         connection.execute(text(_BY_KEY))
         copy_lines(connection, tables.tuple_, _TUPLE, self._tuples)
+        self._require_tuples(connection)
         self._files.write(connection)
         created = [life for life in self._lives.values() if life.created is not None]
         copy_lines(connection, tables.activation, _ACTIVATION, map(self._activation, created))
@@ -309,6 +321,15 @@ class Batch:
         copy_lines(connection, tables.transfer, _TRANSFER, self._transfers)
         for sheet in (self._vms, self._steering, self._runs):
             sheet.write(connection)
+
+    def _require_tuples(self, connection: Connection) -> None:
+        wanted = list(self._referred - self._made)
+        if not wanted:
+            return
+        parameters = {"run": self._run_id, "wanted": wanted}
+        missing = connection.scalar(text(_MISSING), parameters)
+        if missing is not None:
+            raise Refused(f"rows were not stored: run {self._run_id} has no tuple {missing}")
 
     def _activation(self, life: _Life) -> str:
         fact = life.created
@@ -342,6 +363,7 @@ class Batch:
                 array([element(life.moved_because) for life in lives]),
             ),
             _SAME,
+            len(changed),
         )
 
     def _beginning(self, fact: AttemptStarted) -> str:
@@ -392,9 +414,14 @@ class Batch:
                 array([number(fact.slot or None) for fact in ended]),
             ),
             f"{_SAME} AND old.number = new.number",
+            len(ended),
         )
 
 
+_MISSING = """
+    SELECT wanted FROM unnest(CAST(:wanted AS integer[])) AS wanted
+    WHERE NOT EXISTS (SELECT FROM tuple WHERE run_id = :run AND tuple_id = wanted) LIMIT 1
+"""
 # Rows are found by their keys: the planner, whose statistics are old, would rather read it all.
 _BY_KEY = """
     SELECT set_config('enable_hashjoin', 'off', true),

@@ -102,7 +102,9 @@ class Hold:
                 return  # it was committed after all
             work(self._connection)
             self._connection.execute(
-                update(tables.run).where(run.run_id == self._run_id).values(batches=self._batches)
+                update(tables.run)
+                .where(run.run_id == self._run_id)
+                .values(batches=self._batches, recorded_at=func.clock_timestamp())
             )
 
     def _reconnect(self) -> None:

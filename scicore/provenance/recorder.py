@@ -125,8 +125,10 @@ class DatabaseRecorder:
         """
         self._come.wait()
         facts: list[Fact] = []
+        hurry, more = False, True
         for pause_s, enough in ((GATHER_S, MANY), (GATHER_MANY_S, BATCH)):
-            hurry = self._hurry.wait(pause_s)
+            if self.queued - self.written < BATCH:  # else there is company enough
+                hurry = self._hurry.wait(pause_s)
             self._hurry.clear()
             self._come.clear()
             more = not self._closing

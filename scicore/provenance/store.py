@@ -34,6 +34,7 @@ from scicore.model.cloud import Fleet, Vm
 from scicore.model.plan import Assignment, Plan
 from scicore.model.workflow import Activity, Dataset, Relation, Workflow
 from scicore.provenance import relation_views, tables
+from scicore.provenance.bulk import copied, copy_lines, trust
 from scicore.provenance.sheet import copy_rows
 
 _values = msgspec.json.Decoder(dict[str, str]).decode
@@ -175,16 +176,15 @@ def save_plan(connection: Connection, workflow_id: int, plan: Plan) -> int:
         )
         .returning(tables.plan.c.plan_id)
     ).scalar_one()
-    rows = [
-        {"plan_id": plan_id, "position": position, **_as_row(assignment)}
-        for position, assignment in enumerate(plan.assignments)
+    lines = [
+        f"{plan_id}\t{position}\t{copied(each.activation)}\t{copied(each.activity)}\t"
+        f"{copied(each.vm)}\t{each.start_s}\t{each.finish_s}\n"
+        for position, each in enumerate(plan.assignments)
     ]
-    copy_rows(connection, tables.assignment, rows)
+    trust(connection)
+    columns = ("plan_id", "position", "activation", "activity", "vm", "start_s", "finish_s")
+    copy_lines(connection, tables.assignment, columns, lines)
     return int(plan_id)
-
-
-def _as_row(assignment: Assignment) -> dict[str, Any]:
-    return {name: getattr(assignment, name) for name in Assignment.__dataclass_fields__}
 
 
 def load_plan(connection: Connection, plan_id: int, *, whole: bool = True) -> tuple[int, Plan]:
@@ -312,19 +312,15 @@ def _unused_directory(runs: Path, run_id: int) -> Path:
 def _save_inputs(connection: Connection, run_id: int, workflow_id: int, workflow: Workflow) -> None:
     """The datasets' tuples, numbered as the execution core will number them."""
     relation_ids = relation_ids_of(connection, workflow_id)
-    rows: list[dict[str, Any]] = []
+    lines: list[str] = []
     for dataset in workflow.datasets:
-        for line, row in enumerate(dataset.rows, start=1):
-            rows.append(
-                {
-                    "run_id": run_id,
-                    "tuple_id": len(rows) + 1,
-                    "relation_id": relation_ids[dataset.relation.name],
-                    "path": str(line),
-                    "values": msgspec.json.encode(dataset.relation.as_mapping(row)).decode(),
-                }
-            )
-    copy_rows(connection, tables.tuple_, rows)
+        relation, id = dataset.relation, relation_ids[dataset.relation.name]
+        for path, row in enumerate(dataset.rows, start=1):
+            values = copied(msgspec.json.encode(relation.as_mapping(row)).decode())
+            lines.append(f"{run_id}\t{len(lines) + 1}\t{id}\t{path}\t{values}\n")
+    trust(connection)
+    columns = ("run_id", "tuple_id", "relation_id", "path", "values")
+    copy_lines(connection, tables.tuple_, columns, lines)
 
 
 def file_row(run_id: int, file: FileRecorded) -> dict[str, Any]:

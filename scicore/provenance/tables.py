@@ -203,6 +203,7 @@ run = Table(
     Column("launches", Integer, nullable=False, server_default="0"),
     Column("batches", BigInteger, nullable=False, server_default="0"),
     _text("sizing", default=""),
+    _time("recorded_at", null=True),
 )
 
 program = Table(

@@ -15,6 +15,7 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
+from scicore.provenance.tables import metadata
 from tests.acceptance.console import SCICUMULUS, Console, Said, eventually, finish
 from tests.acceptance.workflows import Step, write_workflow
 
@@ -196,10 +197,30 @@ class Disturbed:
         )
         total = sum(number * number + 1 for number in range(1, self.width + 1))
         assert tuples == [(str(total),)]
+        assert self.orphans() == []
         starts = sum((self.starts(tag) for tag in ("square", "add")), Counter[str]())
         extra = starts.total() - 2 * self.width
         assert 0 <= extra <= again, f"{extra} programs were run again, at most {again} may be"
         eventually(lambda: not self.console.processes(), "the end of all processes", patience_s=30)
+
+    def orphans(self) -> list[str]:
+        """Foreign keys of the database that some row breaks."""
+        broken = []
+        for table in metadata.tables.values():
+            for key in table.foreign_key_constraints:
+                parent = key.referred_table.name
+                same = " AND ".join(
+                    f'child."{element.parent.name}" = parent."{element.column.name}"'
+                    for element in key.elements
+                )
+                said = " AND ".join(f'child."{name}" IS NOT NULL' for name in key.column_keys)
+                question = (
+                    f'SELECT count(*) FROM "{table.name}" AS child WHERE {said}'
+                    f' AND NOT EXISTS (SELECT FROM "{parent}" AS parent WHERE {same})'
+                )
+                if self.console.rows(question) != [(0,)]:
+                    broken.append(f"{table.name} → {parent}")
+        return broken
 
 
 def _session(pid: int) -> int:

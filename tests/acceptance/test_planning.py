@@ -135,14 +135,16 @@ def test_a_learning_curve_is_drawn(console: Console, trace: Path) -> None:
     assert (console.directory / "curve.png").stat().st_size > 1000
 
 
-def test_a_second_run_is_predicted_better_than_the_first(console: Console) -> None:
+def test_a_second_plan_expects_what_the_first_run_took(console: Console) -> None:
     """The trace says nothing of how long it takes to start a program; the first run does."""
     trace = console.directory / "first.json"
     words = ("--activations", "25", "--seed", "9", "-o", trace)
     assert console.execute(sys.executable, GENERATOR, *words).code == 0
     replay = ("--replay", "--sleep", "--time-scale", "0.001", "--size-scale", "0.001")
     first, second = (console.run(trace, *replay, fleet="2xlocal") for _ in range(2))
-    errors = [abs(run["predicted_makespan_s"] - run["makespan_s"]) for run in (first, second)]
+    # both plans are held against the run that the second one learned from: how long the second
+    # run itself takes is up to the machine
+    errors = [abs(run["predicted_makespan_s"] - first["makespan_s"]) for run in (first, second)]
     assert errors[1] < errors[0]
     document = told(console, "explain", "plan", str(second["plan_id"]))
     assert {each["source"] for each in document["estimates"]} == {"same activation"}

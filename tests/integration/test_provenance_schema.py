@@ -38,7 +38,10 @@ from tests.acceptance.workflows import Step, write_workflow
 
 TABLES = ("run", "vm", "activation", "attempt", "tuple", "used")
 # Of a run, of when it was prepared, or of how often its master was replaced.
-OWN = "run_id", "plan_id", "directory", "created_at", "launches", "batches", "started_at"
+OWN = (
+    *("run_id", "plan_id", "directory", "created_at", "launches", "batches", "started_at"),
+    "recorded_at",
+)
 
 
 @pytest.fixture
