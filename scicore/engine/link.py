@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 
 _HEAD = 4
-_CHUNK = 1 << 18
+_CHUNK = 1 << 16  # more would be memory that is mapped and unmapped each time
 _GOODBYE_S = 5.0
 
 

@@ -265,12 +265,17 @@ def own_memory(session: int) -> int:
     return total
 
 
+_SHORT = 2048  # bytes; the kernel gives less only when there is no more
+
+
 def children() -> set[int]:
     """Of this process's main thread: those it started, and orphans that were left to it."""
     text = b""
     try:
         while chunk := os.pread(_children(), 4096, len(text)):
             text += chunk
+            if len(chunk) < _SHORT:
+                break
     except OSError:  # a kernel that does not tell
         return set()
     return set(map(int, text.split()))

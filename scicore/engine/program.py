@@ -55,6 +55,14 @@ class Program:
     ended_by_us: Cause | None = None  # it was told to end, and why
     kill_at: float | None = None  # monotonic; when SIGTERM was not enough
     tree_bytes: int = 0  # the most memory that its processes were seen to have together
+    ended_at: float = 0.0  # when its process was seen to have exited
+    vacated: bool = False  # its slots are others' already
+
+    @property
+    def lingers(self) -> bool:
+        """It may need its slots though it has exited: for its extractor, or for children of what
+        was cancelled."""
+        return self.kill_at is not None or bool(self.activity.extractor and not self.extracting)
 
     def ask_to_end(self, cause: Cause) -> None:
         """SIGTERM now, SIGKILL after the grace period; the first reason counts."""
@@ -137,7 +145,7 @@ def _ended(
         number=program.order.number,
         cause=cause,
         started_at=program.started_at,
-        ended_at=time.time(),
+        ended_at=program.ended_at,
         exit_code=exit_code,
         command=program.command,
         workspace=program.directory,

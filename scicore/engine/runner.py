@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 import select
 import shlex
 import signal
 import time
 from collections import deque
 from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
 
 from scicore.algebra.template import arguments, substitute
 from scicore.engine import limits, process, workspace
+from scicore.engine.memory import Memory
 from scicore.engine.pool import Pool
 from scicore.engine.process import Process
-from scicore.engine.program import GRACE_S, Prepared, Program, cause_of, verdict
+from scicore.engine.program import Prepared, Program, cause_of, verdict
 from scicore.engine.staging import Staged, stage
+from scicore.engine.strays import Strays, kill
 from scicore.engine.streams import Stream, Streams
 from scicore.engine.wire import Welcome
 from scicore.execution.messages import AttemptEnded, Start, Usage
@@ -25,7 +28,12 @@ from scicore.model.activation import Cause
 from scicore.model.workflow import Activity
 
 SAMPLE_S = 1.0  # how often the memory of process trees is looked at, and strays are
-WATCH_S = 0.1  # the same for programs whose memory is limited
+LINGER_S = 0.05  # how often it is looked whether the children of what was cancelled are gone
+# While there is more to start, programs are judged, and made ready, together: code that has just
+# run is several times as quick as code that all the programs in between have driven out of the
+# processor's caches.
+TOGETHER = 16
+LEISURE_S = 0.02  # at most so long after the first of them has ended
 
 
 class Runner:
@@ -45,7 +53,7 @@ class Runner:
         self._adopts_orphans = adopts_orphans  # this process is the parent of what daemons leave
         self._free = list(range(welcome.slots, 0, -1))  # slots; the lowest is taken first
         self._waiting: deque[Start] = deque()
-        self._next: Prepared | None = None  # the first of those that wait, made ready
+        self._ready: dict[tuple[int, int], Prepared] = {}  # of those that wait, by attempt
         self._spare_streams: list[Stream] = []
         self._spare_workspaces: list[str] = []  # in which nothing was left
         self.others: set[int] = set()  # children of this process that are none of ours
@@ -53,9 +61,11 @@ class Runner:
         self._exited: list[Program] = []  # not reaped: children of theirs may be left
         self._poll = select.epoll()
         self._stillborn: list[AttemptEnded] = []  # could not even be started
-        self._strays: dict[int, float] = {}  # orphans of ended attempts: when to be rougher
+        self._strays = Strays()
+        self._memory = Memory()
         self._look_at = 0.0  # monotonic; for memory and strays
-        self._hold_at = math.inf  # monotonic; for limits of memory
+        self._settle_at = 0.0  # monotonic; when those that have exited are to be judged
+        self._alarm_at = 0.0  # monotonic; when something else is to be done
         self._cores = limits.cores(welcome.slots)
         self._telling = {each.tag for each in welcome.activities if limits.is_told(each)}
         self._pool = Pool(welcome, self._directories, self._environment, mark(welcome))
@@ -92,6 +102,7 @@ class Runner:
     def cancel(self, activation: int, number: int) -> None:
         if self._pool.cancel(activation, number):
             return
+        self._alarm_at = 0.0
         for program in self._programs.values():
             order = program.order
             if (order.activation, order.number) == (activation, number):
@@ -99,21 +110,50 @@ class Runner:
         for order in list(self._waiting):
             if (order.activation, order.number) == (activation, number):
                 self._waiting.remove(order)
-                if self._next is not None and self._next.order is order:
-                    self._next.streams.conclude(reuse=True)
-                    self._next = None
+                ready = self._ready.pop((activation, number), None)
+                if ready is not None:
+                    ready.streams.conclude(reuse=True)
+                    self._spare_workspaces.append(ready.directory)
                 now = time.time()
                 self._stillborn.append(AttemptEnded(activation, number, Cause.CANCELLED, now, now))
 
     def wait(self, timeout_s: float) -> list[AttemptEnded]:
-        """The attempts that ended, waiting for the first one no longer than the timeout."""
-        timeout_s = 0 if self._stillborn else timeout_s
-        for pidfd, _ in self._poll.poll(timeout_s):
-            if pidfd == self._pool.fileno():
-                continue
-            self._poll.unregister(pidfd)
-            self._exited.append(self._programs.pop(pidfd))
+        """The attempts that ended, waiting for the first one no longer than the timeout. Some of
+        them may be told a little later, when there is leisure."""
+        exits = self._poll.poll(0 if self._stillborn else timeout_s)
         now = time.monotonic()
+        for pidfd, _ in exits:
+            if pidfd != self._pool.fileno():
+                self._exit(pidfd, now)
+        if exits:
+            self._start_waiting()  # a slot need not wait for the judgement of what it ran
+        return [] if self._at_leisure(now) else self._settle(now)
+
+    def _exit(self, pidfd: int, now: float) -> None:
+        self._poll.unregister(pidfd)
+        program = self._programs.pop(pidfd)
+        program.ended_at = time.time()
+        if not self._exited:
+            self._settle_at = now + LEISURE_S
+        self._exited.append(program)
+        if program.lingers:
+            self._settle_at = now
+        else:
+            self._vacate(program)
+
+    def _at_leisure(self, now: float) -> bool:
+        """There is enough to do without what the exited ones bring."""
+        return (
+            len(self._waiting) >= self._welcome.slots
+            and len(self._exited) < TOGETHER
+            and now < self._alarm_at
+            and not (self._exited and now >= self._settle_at)
+            and not self._stillborn
+            and self._pool.empty
+        )
+
+    def _settle(self, now: float) -> list[AttemptEnded]:
+        """Everything that is due."""
         self._be_strict(now)
         ended, self._stillborn = self._stillborn, []
         exited, self._exited = self._exited, []
@@ -126,11 +166,12 @@ class Runner:
                 and process.groups(program.process.pid)
             ):
                 self._exited.append(program)  # cancelled, and its children have their grace too
+                self._settle_at = now + LINGER_S
             elif (exit_code := self._reap(program)) is not None:
                 over.append((program, exit_code))
-                self._release(program.slots)
+                self._vacate(program)
         if over:
-            self._start_waiting()  # a slot need not wait for the judgement of what it ran
+            self._start_waiting()
             ended.extend(self._judge(program, exit_code, orphans) for program, exit_code in over)
         if not self._pool.empty:
             news = self._pool.collect(now)
@@ -139,35 +180,43 @@ class Runner:
             self._waiting.extendleft(reversed(news.back))
         if now >= self._look_at:
             self._look_around(now)
-        if now >= self._hold_at:
-            self._hold_all(now)
+        if now >= self._memory.look_at:
+            self._memory.hold(self._programs.values(), now)
         if orphans:
             self._end_strays(orphans, now)
         self._start_waiting()
         self._make_ready()
+        self._alarm_at = self._next_alarm()
         return ended
+
+    def _next_alarm(self) -> float:
+        """When anything but an exit is to be looked after; monotonic."""
+        moments = [self._look_at, self._memory.look_at] if self._programs or self._strays else []
+        for program in self._under_way():
+            moments += [at for at in (program.timeout_at, program.kill_at) if at is not None]
+        return min(moments, default=math.inf)
 
     def patience_s(self) -> float:
         """How long `wait` may be put off: until the next deadline of a program."""
+        if self._stillborn:
+            return 0.0
         now = time.monotonic()
-        if self._exited or self._stillborn:
-            return 0.05
-        moments = [self._look_at, self._hold_at] if self._programs or self._strays else []
-        for program in self._programs.values():
-            moments += [at for at in (program.timeout_at, program.kill_at) if at is not None]
-        own_s = max(0.0, min(moments, default=now + 60.0) - now)
-        return min(own_s, self._pool.patience_s(now))
+        due = min(self._alarm_at, self._settle_at if self._exited else math.inf, now + 60.0)
+        return min(max(0.0, due - now), self._pool.patience_s(now))
 
     def kill_all(self) -> None:
         """Nothing that was started may stay."""
         self._waiting.clear()
-        self._next = None
+        for ready in self._ready.values():
+            with contextlib.suppress(OSError):
+                Path(ready.directory).rmdir()
+        self._ready.clear()
         for program in self._under_way():
             program.process.signal(signal.SIGKILL)
         self._pool.kill_all()
         if self._adopts_orphans:
             for pid in self._orphans():
-                _kill(pid, signal.SIGKILL)
+                kill(pid, signal.SIGKILL)
 
     def _under_way(self) -> list[Program]:
         return [*self._programs.values(), *self._exited]
@@ -190,13 +239,14 @@ class Runner:
 
     def _make_ready(self) -> None:
         """What comes next, while the others run."""
-        if self._waiting and self._next is None:
-            order = self._waiting[0]
+        for order in islice(self._waiting, TOGETHER):
+            key = order.activation, order.number
             activity = self._activities[order.activity]
             # Nothing that would have to be undone.
-            if not (activity.staging or activity.template or activity.tag in self._warm):
+            undone = activity.staging or activity.template or activity.tag in self._warm
+            if key not in self._ready and not undone:
                 with contextlib.suppress(OSError, ValueError):  # it will fail again in its turn
-                    self._next = self._prepare(order)
+                    self._ready[key] = self._prepare(order)
 
     def _give_to_worker(self) -> bool:
         """The first that wait, and those behind them that the same worker can do: to a worker on
@@ -222,6 +272,11 @@ class Runner:
             orders.append(self._waiting.popleft())
         return orders
 
+    def _vacate(self, program: Program) -> None:
+        if not program.vacated:
+            program.vacated = True
+            self._release(program.slots)
+
     def _release(self, slots: Iterable[int]) -> None:
         self._free.extend(slots)
         self._free.sort(reverse=True)
@@ -242,11 +297,11 @@ class Runner:
 
     def _start(self, order: Start, slots: tuple[int, ...]) -> bool:
         activity = self._activities[order.activity]
-        ready, self._next = self._next, None
+        ready = self._ready.pop((order.activation, order.number), None)
         started_at = time.time()
         starting = False
         try:
-            if ready is None or ready.order is not order:
+            if ready is None:
                 ready = self._prepare(order)
             starting = True
             begun = self._spawn(ready.words, ready.directory, order, ready.staged, ready.streams)
@@ -319,7 +374,9 @@ class Runner:
     def _watch(self, program: Program) -> None:
         if program.order.sized:
             limits.pin(program.process.pid, program.slots, self._cores)
-            self._hold_at = min(self._hold_at, time.monotonic() + WATCH_S)
+            self._memory.limit(time.monotonic())
+        due = program.timeout_at or math.inf
+        self._alarm_at = min(self._alarm_at, self._look_at, self._memory.look_at, due)
         self._programs[program.process.pidfd] = program
         self._poll.register(program.process.pidfd, select.EPOLLIN)
 
@@ -334,37 +391,13 @@ class Runner:
                 program.process.signal(signal.SIGKILL)
 
     def _look_around(self, now: float) -> None:
-        if now >= self._look_at:
-            self._look_at = now + SAMPLE_S
-            if self._programs:
-                memory = process.memory_of_sessions()
-                for program in self._programs.values():
-                    seen = memory.get(program.process.pid, 0)
-                    program.tree_bytes = max(program.tree_bytes, seen)
-                    program.streams.publish()
-                    if program.order.memory_mb:
-                        self._hold(program, seen)
+        self._look_at = now + SAMPLE_S
+        if self._programs:
+            self._memory.measure(self._programs.values())
+            for program in self._programs.values():
+                program.streams.publish()
         if self._adopts_orphans:
             self._end_strays(self._orphans(), now)
-
-    def _hold_all(self, now: float) -> None:
-        """Between two looks at all processes, those that have limits, and their descendants."""
-        limited = [program for program in self._programs.values() if program.order.memory_mb]
-        self._hold_at = now + WATCH_S if limited else math.inf
-        for program in limited:
-            self._hold(program, process.memory_of_tree(program.process.pid))
-
-    def _hold(self, program: Program, resident_bytes: int) -> None:
-        """To its memory: what takes more is killed at once, before others suffer from it."""
-        limit_bytes = program.order.memory_mb * 2**20
-        if resident_bytes <= limit_bytes or program.ended_by_us is not None:
-            return
-        used_bytes = process.own_memory(program.process.pid) or resident_bytes
-        if used_bytes > limit_bytes:
-            program.tree_bytes = max(program.tree_bytes, used_bytes)
-            program.ended_by_us = Cause.OUT_OF_MEMORY
-            program.kill_at = time.monotonic()
-            program.process.signal(signal.SIGKILL)
 
     def _orphans(self, exited: Iterable[Program] = ()) -> set[int]:
         """Children of this process that it did not start: their parents have ended."""
@@ -372,24 +405,8 @@ class Runner:
         return process.children() - started - self._pool.pids - self.others
 
     def _end_strays(self, orphans: set[int], now: float) -> None:
-        """A daemon that outlives its attempt is ended; one of a running attempt is let be."""
-        if not orphans:
-            self._strays.clear()
-            return
         running = {self._mark(program.order) for program in self._under_way()} | self._pool.marks
-        for pid in orphans:
-            with contextlib.suppress(ChildProcessError):
-                if os.waitpid(pid, os.WNOHANG)[0]:
-                    self._strays.pop(pid, None)
-                    continue
-            if process.attempt_of(pid) in running:
-                continue
-            if pid not in self._strays:
-                self._strays[pid] = now + GRACE_S
-                _kill(pid, signal.SIGTERM)
-            elif now > self._strays[pid]:
-                _kill(pid, signal.SIGKILL)
-        self._look_at = min(self._look_at, now + SAMPLE_S)
+        self._strays.end(orphans, running, now)
 
     # --- the end -------------------------------------------------------------------------------
 
@@ -426,8 +443,3 @@ class Runner:
 def mark(welcome: Welcome) -> str:
     """With what the marks of all attempts of a VM in a run begin."""
     return f"{welcome.run_directory} {welcome.vm} "
-
-
-def _kill(pid: int, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, number)

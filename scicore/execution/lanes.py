@@ -14,7 +14,9 @@ UNFORESEEN = 1 << 62  # position of what is not in the plan: after everything th
 
 
 AHEAD_S = 0.05  # work for so long may wait on a VM
-MOST_AHEAD = 64  # attempts that may wait on a VM
+AHEAD_SHARE = 0.1  # or this part of what there is for it to do …
+MOST_AHEAD_S = 0.15  # … but no more than this
+MOST_AHEAD = 128  # attempts that may wait on a VM
 SHORTEST_S = 0.001
 # Warm processes take activations by the chunk, and each in next to no time.
 MOST_AHEAD_WARM = 2048
@@ -133,7 +135,9 @@ class Lane:
             self.ahead = 0
             return
         most = MOST_AHEAD_WARM if warm else MOST_AHEAD
-        self.ahead = min(most, round(self.slots * AHEAD_S / self.brief_s))
+        plenty_s = AHEAD_SHARE * self.queued * self.brief_s / self.slots
+        ahead_s = min(max(AHEAD_S, plenty_s), MOST_AHEAD_S)
+        self.ahead = min(most, round(self.slots * ahead_s / self.brief_s))
 
     # --- waiting ---------------------------------------------------------------------------------
 

@@ -105,7 +105,7 @@ _CHANGE_ATTEMPT = ", ".join(f"{name} = new.{name}" for name in ("started_at", *_
 
 
 class Ids:
-    """Names of the workflow's parts → their ids in the database."""
+    """Names of the workflow's parts → their ids in the database; and what rows may refer to."""
 
     def __init__(self, connection: Connection, run: StoredRun) -> None:
         self.run_id = run.id
@@ -118,6 +118,10 @@ class Ids:
         known = select(tables.activation.c.activation_id, tables.activation.c.activity_id)
         for row in connection.execute(known.where(tables.activation.c.run_id == run.id)):
             self.remember(row[0], row[1])
+        self._tuples = bytearray()  # by tuple; 1 = it is in the database, or on its way there
+        held = select(tables.tuple_.c.tuple_id).where(tables.tuple_.c.run_id == run.id)
+        for id in connection.scalars(held):
+            self.remember_tuple(id)
 
     def remember(self, activation: int, activity_id: int) -> None:
         missing = activation + 1 - len(self._activity_of)
@@ -130,6 +134,16 @@ class Ids:
         if not known:
             raise Refused(f"an attempt of activation {activation}, which is not recorded")
         return known
+
+    def remember_tuple(self, id: int) -> None:
+        missing = id + 1 - len(self._tuples)
+        if missing > 0:
+            self._tuples.extend(bytes(max(missing, len(self._tuples) // 2)))
+        self._tuples[id] = 1
+
+    def require_tuple(self, id: int) -> None:
+        if id >= len(self._tuples) or not self._tuples[id]:
+            raise Refused(f"rows were not stored: run {self.run_id} has no tuple {id}")
 
 
 class _Life:
@@ -167,8 +181,6 @@ class Batch:
         self._started: dict[tuple[int, int], AttemptStarted] = {}
         self._ended: dict[tuple[int, int], AttemptEnded] = {}
         self._tuples: list[str] = []
-        self._made: set[int] = set()  # tuples of this batch …
-        self._referred: set[int] = set()  # … and those that its rows refer to
         self._used: dict[str, None] = {}  # lines, each once
         self._transfers: list[str] = []  # lines
         self._files = Sheet(tables.file)
@@ -204,14 +216,14 @@ class Batch:
         ids, name = self._ids, fact.relation
         values = copied(_json(ids.relations[name].as_mapping(fact.row)).decode())
         path = ".".join(map(str, fact.path))
-        self._made.add(fact.id)
+        ids.remember_tuple(fact.id)
         self._tuples.append(
             f"{self._run_id}\t{fact.id}\t{ids.relation_ids[name]}\t{path}\t{values}\t"
             f"{fact.activation}\n"
         )
 
     def _add_file(self, fact: FileRecorded) -> None:
-        self._referred.add(fact.tuple)
+        self._ids.require_tuple(fact.tuple)
         self._files.insert(file_row(self._run_id, fact))
 
     def _add_activation(self, fact: ActivationCreated) -> None:
@@ -221,13 +233,13 @@ class Batch:
         life.state, life.vm, life.blocked_by = fact.state, fact.vm, fact.blocked_by
         life.moved_because = fact.moved_because
         life.ended_at = fact.at if fact.state in _OVER else None
-        self._referred.update(fact.used)
         for tuple_id in fact.used:
+            self._ids.require_tuple(tuple_id)
             self._used[f"{self._run_id}\t{id}\t{tuple_id}\n"] = None
 
     def _use_tuples(self, fact: TuplesUsed) -> None:
-        self._referred.update(fact.tuples)
         for tuple_id in fact.tuples:
+            self._ids.require_tuple(tuple_id)
             self._used[f"{self._run_id}\t{fact.activation}\t{tuple_id}\n"] = None
 
     def _life(self, activation: int) -> _Life:
@@ -294,11 +306,10 @@ class Batch:
     # --- writing -------------------------------------------------------------------------------
 
     def write(self, connection: Connection) -> None:
-        """Parents before children. What rows refer to is looked up for all of them at once."""
+        """Parents before children."""
         trust(connection)
         connection.execute(text(_BY_KEY))
         copy_lines(connection, tables.tuple_, _TUPLE, self._tuples)
-        self._require_tuples(connection)
         self._files.write(connection)
         created = [life for life in self._lives.values() if life.created is not None]
         copy_lines(connection, tables.activation, _ACTIVATION, map(self._activation, created))
@@ -321,15 +332,6 @@ class Batch:
         copy_lines(connection, tables.transfer, _TRANSFER, self._transfers)
         for sheet in (self._vms, self._steering, self._runs):
             sheet.write(connection)
-
-    def _require_tuples(self, connection: Connection) -> None:
-        wanted = list(self._referred - self._made)
-        if not wanted:
-            return
-        parameters = {"run": self._run_id, "wanted": wanted}
-        missing = connection.scalar(text(_MISSING), parameters)
-        if missing is not None:
-            raise Refused(f"rows were not stored: run {self._run_id} has no tuple {missing}")
 
     def _activation(self, life: _Life) -> str:
         fact = life.created
@@ -418,10 +420,6 @@ class Batch:
         )
 
 
-_MISSING = """
-    SELECT wanted FROM unnest(CAST(:wanted AS integer[])) AS wanted
-    WHERE NOT EXISTS (SELECT FROM tuple WHERE run_id = :run AND tuple_id = wanted) LIMIT 1
-"""
 # Rows are found by their keys: the planner, whose statistics are old, would rather read it all.
 _BY_KEY = """
     SELECT set_config('enable_hashjoin', 'off', true),
