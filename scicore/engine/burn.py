@@ -1,14 +1,14 @@
 """Stands in for the program of a traced task: reads its files, keeps busy, writes its files.
 
-    python3 -S burn.py cpu|sleep FILES_DIRECTORY
+    python3 -S burn.py cpu|sleep FILES_DIRECTORY TUPLE_FILE
 
 Run as a program, never imported: it starts once per activation, so it needs nothing but a bare
-interpreter. Its tuple is in the only *.hfrag file of the working directory, because lists of
-files can be longer than an argument may be. Reading and writing count towards the runtime.
+interpreter. Its tuple is in a file, because lists of files can be longer than an argument may be.
+Reading and writing count towards the runtime.
 """
 
 # Not pathlib: to import it takes longer than to start the bare interpreter.
-# ruff: noqa: PTH103, PTH104, PTH105, PTH108, PTH110, PTH116, PTH123, PTH208
+# ruff: noqa: PTH103, PTH104, PTH105, PTH108, PTH110, PTH116, PTH123
 
 import os
 import sys
@@ -51,14 +51,11 @@ def values_of(text: str) -> list[list[str]]:
     return [row for row in rows if row not in ([], [""])]
 
 
-def read_tuple() -> dict[str, str]:
-    names = [name for name in os.listdir() if name.endswith(".hfrag")]
-    if len(names) != 1:
-        raise Refused(f"found {len(names)} *.hfrag files here, expected one")
-    with open(names[0], encoding="utf-8", newline="") as stream:
+def read_tuple(file: str) -> dict[str, str]:
+    with open(file, encoding="utf-8", newline="") as stream:
         rows = values_of(stream.read())
     if len(rows) != 2 or len(rows[0]) != len(rows[1]):
-        raise Refused(f"found {len(rows)} lines in {names[0]}, expected a header and one tuple")
+        raise Refused(f"found {len(rows)} lines in {file}, expected a header and one tuple")
     return dict(zip((name.upper() for name in rows[0]), rows[1], strict=True))
 
 
@@ -122,9 +119,9 @@ def keep_busy(mode: str, seconds: float) -> None:
         sum(range(1000))
 
 
-def burn(mode: str, directory: str) -> None:
+def burn(mode: str, directory: str, tuple_file: str) -> None:
     begun = time.monotonic() - time.process_time()  # the interpreter's start counts as well
-    values = read_tuple()
+    values = read_tuple(tuple_file)
     reads, writes = files_of(values["READS"]), files_of(values["WRITES"])
     runtime_s = float(values["RUNTIME"])
     os.makedirs(directory, mode=0o700, exist_ok=True)
@@ -139,7 +136,7 @@ def burn(mode: str, directory: str) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    if len(arguments) != 2 or arguments[0] not in ("cpu", "sleep"):
+    if len(arguments) != 3 or arguments[0] not in ("cpu", "sleep"):
         print(__doc__, file=sys.stderr)
         return 2
     try:

@@ -54,7 +54,7 @@ def stage(
     """Fill a new workspace: the template's files, the input's files, the group's tuples.
 
     `told` is what the files' tags may stand for besides fields and directories."""
-    group = activity.operator is Operator.REDUCE or activity.parents_field
+    group = activity.operator is Operator.REDUCE or group_file(activity) in activity.command
     if not (group or activity.staging or activity.template):
         return Staged(rows, rows)
     workspace = Path(directory)
@@ -77,7 +77,8 @@ def stage(
 
 
 def group_file(activity: Activity) -> str:
-    """The file in which a program finds its tuples: for REDUCE, those of its group."""
+    """The file in which a program finds its tuples: for REDUCE, those of its group; any other
+    program that names it finds its own one there."""
     return f"{activity.alias or activity.input.name}.hfrag"
 
 

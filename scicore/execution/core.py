@@ -10,7 +10,7 @@ from scicore.execution.activations import Activations, Output
 from scicore.execution.allotment import Allotment
 from scicore.execution.attempts import Attempts
 from scicore.execution.dispatch import Dispatcher
-from scicore.execution.lanes import AHEAD_S
+from scicore.execution.lanes import MOST_AHEAD_S
 from scicore.execution.ledger import BLOCKED, FAILED, RUNNING, Ledger
 from scicore.execution.limits import Limits, Meter
 from scicore.execution.messages import (
@@ -61,7 +61,7 @@ class Execution:
         self._dispatcher = Dispatcher(plan, dispatch, ahead=ahead)
         self._activations = Activations(workflow, self._dispatcher, allotment)
         strict = dispatch is Dispatch.STRICT
-        slack_s = 2 * AHEAD_S if ahead else 0.0
+        slack_s = 2 * MOST_AHEAD_S if ahead else 0.0
         self._attempts = Attempts(
             workflow, self._activations, self._dispatcher, strict, slack_s, allotment
         )

@@ -13,10 +13,13 @@ from scicore.model.cloud import VmType
 UNFORESEEN = 1 << 62  # position of what is not in the plan: after everything that is
 
 
-AHEAD_S = 0.05  # work for so long may wait on a VM
+BRIEF_S = 0.025  # attempts that take longer do not wait on a VM: another one may get free first
+AHEAD_S = 0.03  # of brief ones, work for so long may wait on a VM
 AHEAD_SHARE = 0.1  # or this part of what there is for it to do …
 MOST_AHEAD_S = 0.15  # … but no more than this
 MOST_AHEAD = 128  # attempts that may wait on a VM
+FEW = 4  # the same before any has ended, if they are expected to be brief
+UNKNOWN_S = 2 * BRIEF_S  # one or two brief ones are not enough
 SHORTEST_S = 0.001
 # Warm processes take activations by the chunk, and each in next to no time.
 MOST_AHEAD_WARM = 2048
@@ -89,7 +92,7 @@ class Lane:
         self.heap: list[tuple[int, int, Work]] = []  # may hold some that wait no longer
         self.queued = 0  # those that do
         self.backlog_s = 0.0  # their expected runtimes
-        self.brief_s = AHEAD_S  # how long attempts took lately
+        self.brief_s = UNKNOWN_S  # how long attempts took lately
         self.ahead = 0  # attempts that may be granted beyond the slots: they wait on the VM
 
     @property
@@ -127,11 +130,16 @@ class Lane:
         ahead = self.ahead if work.warm else min(self.ahead, MOST_AHEAD)
         return plain and -ahead < self.free <= 0
 
+    def expect(self, seconds: float) -> None:
+        """So long will an attempt take, as far as is known before any has ended."""
+        if self.brief_s == UNKNOWN_S:
+            self.ahead = FEW if seconds < BRIEF_S / FEW else 0
+
     def took(self, seconds: float, *, warm: bool = False) -> None:
         """An attempt has ended: the shorter they are, the more are granted ahead."""
         shortest_s = SHORTEST_WARM_S if warm else SHORTEST_S
         self.brief_s += 0.2 * (max(seconds, shortest_s) - self.brief_s)
-        if self.brief_s >= AHEAD_S / 2:  # one or two short ones are not enough
+        if self.brief_s >= BRIEF_S:
             self.ahead = 0
             return
         most = MOST_AHEAD_WARM if warm else MOST_AHEAD
@@ -232,7 +240,7 @@ class Lane:
         works = [work for work, _, _ in self.running.values()]
         assert self.free == self.slots - sum(min(work.cpus, self.slots) for work in works)
         assert self.free >= -MOST_AHEAD_WARM, f"{self.vm} is over-committed"
-        assert self.free >= 0 or self.brief_s != AHEAD_S, f"{self.vm} is over-committed"
+        assert self.free >= -FEW or self.brief_s != UNKNOWN_S, f"{self.vm} is over-committed"
         used_mb = sum(min(work.memory_mb, self.memory_mb) for work in works)
         assert self.free_mb == self.memory_mb - used_mb
         assert self.free_mb >= 0, f"{self.vm} is short of memory"

@@ -97,7 +97,9 @@ def load_trace(path: Path) -> Trace:
 def trace_workflow(
     trace: Trace, directory: Path, command: str, time_scale: float = 1.0, size_scale: float = 1.0
 ) -> Workflow:
-    """One MAP activity per program of the trace, one tuple per task; `directory` is absolute."""
+    """One MAP activity per program of the trace, one tuple per task; `directory` is absolute.
+
+    `command` gets the name of the file with its tuple as its last word."""
     for what, scale in (("time", time_scale), ("size", size_scale)):
         if not 0 <= scale < math.inf:
             hint = "1 is as the trace says, 0.01 is a hundredth of it"
@@ -115,7 +117,7 @@ def trace_workflow(
             Activity(
                 tag=tags[activity],
                 operator=Operator.MAP,
-                command=command,
+                command=f"{command} {relation.name}.hfrag",
                 input=relation,
                 output=Relation(f"{tags[activity]}_done", ()),
                 description="" if tags[activity] == activity else _printable(activity),

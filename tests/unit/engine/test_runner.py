@@ -547,6 +547,16 @@ def test_a_group_is_handed_over_in_a_file(bench: Bench) -> None:
     assert bench.run(total, ("b",), ("a",)).rows == (("ID,b,a,",),)
 
 
+def test_a_program_that_names_the_file_finds_its_tuple_there(bench: Bench) -> None:
+    code = """
+        import sys
+        text = open(sys.argv[1]).read().replace("\\n", ",")
+        open("ERelation.txt", "w").write(f"ID\\n{text}\\n")
+    """
+    reads = replace(WORK, command=f"{bench.python(code)} given.hfrag")
+    assert bench.run(reads, ("b",)).rows == (("ID,b,",),)
+
+
 # --- what it cost -------------------------------------------------------------------------------
 
 BUSY = """

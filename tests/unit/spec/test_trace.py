@@ -55,7 +55,11 @@ def test_every_program_becomes_a_map_activity_with_a_dataset_of_its_own() -> Non
         TraceTask("3", "split", 3, parents=("1", "2")),  # programs may alternate
     )
     split, join = workflow.activities
-    assert (split.tag, split.operator, split.command) == ("split", Operator.MAP, COMMAND)
+    assert (split.tag, split.operator, split.command) == (
+        "split",
+        Operator.MAP,
+        f"{COMMAND} split_tasks.hfrag",
+    )
     assert (split.input.name, split.output.name) == ("split_tasks", "split_done")
     assert (split.output.fields, split.producer) == ((), None)
     assert (split.id_field, split.parents_field) == ("ID", "PARENTS")

@@ -137,7 +137,7 @@ def test_the_text_says_no_more_than_it_has_to(trace: Trace, tmp_path: Path) -> N
         "tag": "mDiff_Fit",
         "type": "MAP",
         "description": "mDiff-Fit",
-        "activation": "true",
+        "activation": "true mDiff_Fit_tasks.hfrag",
         "cpus": "%=CPUS%",
         "memory": "%=MEMORY_MB%",
         "runtime": "%=RUNTIME%",
