@@ -11,14 +11,15 @@ import select
 import socket
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from scicore.engine import process
 from scicore.engine.carriage import Carriage
 from scicore.engine.journal import Durable, Ended, Journal
 from scicore.engine.link import Link
-from scicore.engine.runner import Runner, mark
+from scicore.engine.runner import Runner
 from scicore.engine.wire import Joined, Orders, Request, Welcome, decode_to_slave, encode
+from scicore.engine.workbench import mark
 from scicore.execution.messages import AttemptEnded, Cancel, Claim, Start, Stop
 
 _TURN_S = 1.0  # at most between two looks at the clock
@@ -50,7 +51,7 @@ class Keeper:
         self._tell_at = 0.0  # monotonic
         self._names: dict[tuple[int, int], str] = {}  # of the attempts under way
         self._poll = select.poll()
-        self._heeded: list[tuple[int, int]] = []  # what is registered there
+        self._heeded: tuple[object, ...] = ()  # for whom that is
         self._leaving = False
         self._recover()
         runner = Runner(welcome, adopts_orphans=adopts_orphans)
@@ -72,7 +73,31 @@ class Keeper:
         patience_s = min(_TURN_S, self._runner.patience_s())
         if self._untold:
             patience_s = min(patience_s, max(0.0, self._tell_at - time.monotonic()))
-        ready = {descriptor for descriptor, _ in self._poll.poll(round(patience_s * 1000) + 1)}
+        ready = [descriptor for descriptor, _ in self._poll.poll(round(patience_s * 1000) + 1)]
+        if ready and ready != [self._runner.fileno()]:
+            self._hear(ready)
+        self._watch()
+        self._tell()
+        if time.monotonic() - self._heard_at > self._welcome.keep_s:
+            self._leaving = True
+
+    def _heed(self) -> None:
+        """Listen to whom there is to listen to; that seldom changes."""
+        link = self._link
+        heeded = (link, link.closed, link.unsent, *self._callers)
+        if heeded == self._heeded:
+            return
+        self._heeded = heeded
+        self._poll = select.poll()
+        self._poll.register(self._runner.fileno(), select.POLLIN)
+        if not link.closed:
+            self._poll.register(link.fileno(), select.POLLIN | select.POLLOUT * link.unsent)
+        for caller in self._callers:
+            self._poll.register(caller.fileno(), select.POLLIN)
+        if self._listener is not None:
+            self._poll.register(self._listener.fileno(), select.POLLIN)
+
+    def _hear(self, ready: Collection[int]) -> None:
         if self._listener is not None and self._listener.fileno() in ready:
             connection, _ = self._listener.accept()
             self._callers.append(Link(connection))
@@ -81,24 +106,6 @@ class Keeper:
         if not self._link.closed and self._link.fileno() in ready:
             self._link.flush()
             self._listen(self._link.receive())
-        self._watch()
-        self._tell()
-        if time.monotonic() - self._heard_at > self._welcome.keep_s:
-            self._leaving = True
-
-    def _heed(self) -> None:
-        """Listen to whom there is to listen to; that seldom changes."""
-        wanted = [(self._runner.fileno(), select.POLLIN)]
-        if not self._link.closed:
-            wanted.append((self._link.fileno(), select.POLLIN | select.POLLOUT * self._link.unsent))
-        wanted += [(caller.fileno(), select.POLLIN) for caller in self._callers]
-        if self._listener is not None:
-            wanted.append((self._listener.fileno(), select.POLLIN))
-        if wanted != self._heeded:
-            self._heeded = wanted
-            self._poll = select.poll()
-            for descriptor, what in wanted:
-                self._poll.register(descriptor, what)
 
     # --- the slave -----------------------------------------------------------------------------
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from msgspec.structs import replace
-
 from scicore.algebra.output import BadOutput, MissingOutput
 from scicore.algebra.request import request_of
 from scicore.engine import workspace
-from scicore.engine.process import Process
+from scicore.engine.process import Environment, Process
 from scicore.engine.staging import Staged, output_files
 from scicore.engine.streams import Streams
 from scicore.execution.causes import cause_of_error, cause_of_exit
@@ -31,25 +30,22 @@ class Prepared:
     directory: str
     staged: Staged
     words: tuple[str, ...]
+    environment: Environment
     streams: Streams
-    stage_s: float
+    stage_s: float  # how long it took to make it ready
 
 
 @dataclass(slots=True)
 class Program:
     """One attempt under way."""
 
-    order: Start
+    ready: Prepared
     activity: Activity
-    directory: str
     started_at: float
     process: Process
-    command: str
-    staged: Staged
-    streams: Streams
     slots: tuple[int, ...]
     timeout_at: float | None  # monotonic
-    usage: Usage
+    usage: Usage | None = None  # when it has been reaped
     extracting: bool = False  # the extractor runs now
     unstartable: OSError | ValueError | None = None  # why the extractor does not
     ended_by_us: Cause | None = None  # it was told to end, and why
@@ -57,6 +53,10 @@ class Program:
     tree_bytes: int = 0  # the most memory that its processes were seen to have together
     ended_at: float = 0.0  # when its process was seen to have exited
     vacated: bool = False  # its slots are others' already
+
+    @property
+    def order(self) -> Start:
+        return self.ready.order
 
     @property
     def lingers(self) -> bool:
@@ -74,13 +74,13 @@ class Program:
     def reap(self) -> int:
         """Its exit code; what it used is added to what was used before it."""
         exit_code, used = self.process.reap()
-        so_far = self.usage
-        self.usage = replace(
-            so_far,
+        so_far = self.usage or Usage()
+        self.usage = Usage(
             cpu_s=so_far.cpu_s + used.cpu_s,
             peak_rss_bytes=max(so_far.peak_rss_bytes, used.peak_rss_bytes, self.tree_bytes),
             read_bytes=so_far.read_bytes + used.read_bytes,
             written_bytes=so_far.written_bytes + used.written_bytes,
+            stage_s=self.ready.stage_s,
         )
         return exit_code
 
@@ -97,15 +97,16 @@ def verdict(
     if program.unstartable is not None:
         cause = cause_of(program.unstartable, starting=True)
         return _ended(program, cause, 0, note=f"the extractor: {program.unstartable}")
-    directory, activity = program.directory, program.activity
+    directory, activity = program.ready.directory, program.activity
     cause, note = Cause.FINISHED, ""
     if exit_code:
-        tail, peak_bytes = workspace.stderr_tail(directory), program.usage.peak_rss_bytes
+        peak_bytes = program.usage.peak_rss_bytes if program.usage else 0
+        tail = workspace.stderr_tail(directory)
         limit_bytes, sized = _limit_bytes(program, memory_bytes), program.order.sized
         cause = cause_of_exit(exit_code, tail, peak_bytes, limit_bytes, sized=sized)
     if cause is Cause.FINISHED:
         try:
-            rows = workspace.read_output(directory, activity, program.staged.kept)
+            rows = workspace.read_output(directory, activity, program.ready.staged.kept)
             rows, files = output_files(directory, activity, rows, directories)
             return _ended(program, cause, exit_code, rows=rows, files=files)
         except MissingOutput as error:
@@ -139,7 +140,7 @@ def _ended(
     files: tuple[FileFound, ...] = (),
     note: str = "",
 ) -> AttemptEnded:
-    tail = "" if cause is Cause.FINISHED else workspace.stderr_tail(program.directory)
+    tail = "" if cause is Cause.FINISHED else workspace.stderr_tail(program.ready.directory)
     return AttemptEnded(
         activation=program.order.activation,
         number=program.order.number,
@@ -147,11 +148,11 @@ def _ended(
         started_at=program.started_at,
         ended_at=program.ended_at,
         exit_code=exit_code,
-        command=program.command,
-        workspace=program.directory,
+        command=shlex.join(program.ready.words),
+        workspace=program.ready.directory,
         stderr_tail="\n".join(part for part in (tail, f"scicumulus: {note}" * bool(note)) if part),
         slot=program.slots[0],
-        usage=program.usage,
+        usage=program.usage or Usage(),
         rows=rows,
         files=files,
     )

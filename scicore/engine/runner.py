@@ -11,21 +11,16 @@ import time
 from collections import deque
 from collections.abc import Iterable
 from itertools import islice
-from pathlib import Path
 
-from scicore.algebra.template import arguments, substitute
-from scicore.engine import limits, process, workspace
+from scicore.engine import limits, process
 from scicore.engine.memory import Memory
 from scicore.engine.pool import Pool
-from scicore.engine.process import Process
 from scicore.engine.program import Prepared, Program, cause_of, verdict
-from scicore.engine.staging import Staged, stage
 from scicore.engine.strays import Strays, kill
-from scicore.engine.streams import Stream, Streams
 from scicore.engine.wire import Welcome
-from scicore.execution.messages import AttemptEnded, Start, Usage
+from scicore.engine.workbench import Workbench, mark
+from scicore.execution.messages import AttemptEnded, Start
 from scicore.model.activation import Cause
-from scicore.model.workflow import Activity
 
 SAMPLE_S = 1.0  # how often the memory of process trees is looked at, and strays are
 LINGER_S = 0.05  # how often it is looked whether the children of what was cancelled are gone
@@ -41,21 +36,13 @@ class Runner:
 
     def __init__(self, welcome: Welcome, *, adopts_orphans: bool = False) -> None:
         self._welcome = welcome
-        self._activities = {activity.tag: activity for activity in welcome.activities}
+        self._bench = Workbench(welcome)
         self._warm = {activity.tag for activity in welcome.activities if activity.warm}
-        self._directories = {
-            "WFDIR": welcome.workflow_directory,
-            "EXPDIR": welcome.experiment_directory,
-            "RUNDIR": welcome.run_directory,
-        }
-        self._environment = process.program_environment()
         self._memory_bytes = process.memory_bytes()
         self._adopts_orphans = adopts_orphans  # this process is the parent of what daemons leave
         self._free = list(range(welcome.slots, 0, -1))  # slots; the lowest is taken first
         self._waiting: deque[Start] = deque()
         self._ready: dict[tuple[int, int], Prepared] = {}  # of those that wait, by attempt
-        self._spare_streams: list[Stream] = []
-        self._spare_workspaces: list[str] = []  # in which nothing was left
         self.others: set[int] = set()  # children of this process that are none of ours
         self._programs: dict[int, Program] = {}  # by pidfd
         self._exited: list[Program] = []  # not reaped: children of theirs may be left
@@ -67,8 +54,8 @@ class Runner:
         self._settle_at = 0.0  # monotonic; when those that have exited are to be judged
         self._alarm_at = 0.0  # monotonic; when something else is to be done
         self._cores = limits.cores(welcome.slots)
-        self._telling = {each.tag for each in welcome.activities if limits.is_told(each)}
-        self._pool = Pool(welcome, self._directories, self._environment, mark(welcome))
+        bench = self._bench
+        self._pool = Pool(welcome, bench.directories, bench.environment, mark(welcome))
         self._poll.register(self._pool.fileno(), select.EPOLLIN)
 
     def fileno(self) -> int:
@@ -112,8 +99,7 @@ class Runner:
                 self._waiting.remove(order)
                 ready = self._ready.pop((activation, number), None)
                 if ready is not None:
-                    ready.streams.conclude(reuse=True)
-                    self._spare_workspaces.append(ready.directory)
+                    self._bench.take_back(ready)
                 now = time.time()
                 self._stillborn.append(AttemptEnded(activation, number, Cause.CANCELLED, now, now))
 
@@ -207,9 +193,9 @@ class Runner:
         """Nothing that was started may stay."""
         self._waiting.clear()
         for ready in self._ready.values():
-            with contextlib.suppress(OSError):
-                Path(ready.directory).rmdir()
+            self._bench.take_back(ready)
         self._ready.clear()
+        self._bench.clear()
         for program in self._under_way():
             program.process.signal(signal.SIGKILL)
         self._pool.kill_all()
@@ -240,12 +226,12 @@ class Runner:
         """What comes next, while the others run."""
         for order in islice(self._waiting, TOGETHER):
             key = order.activation, order.number
-            activity = self._activities[order.activity]
+            activity = self._bench.activities[order.activity]
             # Nothing that would have to be undone.
             undone = activity.staging or activity.template or activity.tag in self._warm
             if key not in self._ready and not undone:
                 with contextlib.suppress(OSError, ValueError):  # it will fail again in its turn
-                    self._ready[key] = self._prepare(order)
+                    self._ready[key] = self._bench.prepare(order)
 
     def _give_to_worker(self) -> bool:
         """The first that wait, and those behind them that the same worker can do: to a worker on
@@ -283,27 +269,15 @@ class Runner:
     def _cpus(self, order: Start) -> int:
         return min(order.cpus, self._welcome.slots)
 
-    def _prepare(self, order: Start) -> Prepared:
-        began_at = time.time()
-        activity = self._activities[order.activity]
-        directory = f"{self._welcome.run_directory}/{order.workspace}"
-        workspace.make(directory, self._spare_workspaces)
-        told = self._told(order)
-        staged = stage(directory, activity, order.rows, self._directories, told)
-        words = arguments(activity.command, self._values(activity, staged, told))
-        streams = Streams(directory, self._spare_streams)
-        return Prepared(order, directory, staged, words, streams, time.time() - began_at)
-
     def _start(self, order: Start, slots: tuple[int, ...]) -> bool:
-        activity = self._activities[order.activity]
         ready = self._ready.pop((order.activation, order.number), None)
         started_at = time.time()
         starting = False
         try:
             if ready is None:
-                ready = self._prepare(order)
+                ready = self._bench.prepare(order)
             starting = True
-            begun = self._spawn(ready.words, ready.directory, order, ready.staged, ready.streams)
+            begun = process.spawn(ready.words, ready.directory, ready.environment, ready.streams)
         except (OSError, ValueError) as error:  # no such program, no permission, bad data
             if ready is not None:
                 ready.streams.conclude(reuse=True)
@@ -314,61 +288,20 @@ class Runner:
                     cause=cause_of(error, starting=starting),
                     started_at=started_at,
                     ended_at=time.time(),
-                    command=shlex.join(ready.words) if ready is not None else activity.command,
-                    workspace=f"{self._welcome.run_directory}/{order.workspace}",
+                    command=self._command(order) if ready is None else shlex.join(ready.words),
+                    workspace=self._bench.place(order),
                     stderr_tail=f"scicumulus: the program could not be started: {error}",
                 )
             )
             return False
+        activity = self._bench.activities[order.activity]
         timeout_s = activity.timeout_s
-        self._watch(
-            Program(
-                order=order,
-                activity=activity,
-                directory=ready.directory,
-                started_at=started_at,
-                process=begun,
-                command=shlex.join(ready.words),
-                staged=ready.staged,
-                streams=ready.streams,
-                slots=slots,
-                timeout_at=time.monotonic() + timeout_s if timeout_s else None,
-                usage=Usage(stage_s=ready.stage_s),
-            )
-        )
+        timeout_at = time.monotonic() + timeout_s if timeout_s else None
+        self._watch(Program(ready, activity, started_at, begun, slots, timeout_at))
         return True
 
-    def _mark(self, order: Start) -> str:
-        return f"{mark(self._welcome)}{order.activation}.{order.number}"
-
-    def _told(self, order: Start) -> dict[str, str]:
-        """What the program gets, where its texts ask for it."""
-        if order.activity not in self._telling:
-            return {}
-        activity = self._activities[order.activity]
-        return limits.told(order, activity)
-
-    def _values(self, activity: Activity, staged: Staged, told: dict[str, str]) -> dict[str, str]:
-        """What the tags of the activity's texts stand for; its fields come before what it gets."""
-        return {**told, **activity.input.as_mapping(staged.seen[0]), **self._directories}
-
-    def _spawn(
-        self,
-        words: tuple[str, ...],
-        directory: str,
-        order: Start,
-        staged: Staged,
-        streams: Streams,
-    ) -> Process:
-        activity = self._activities[order.activity]
-        variables = [(process.ATTEMPT, self._mark(order))]
-        if order.sized:
-            variables += limits.variables(order)
-        if activity.environment:
-            values = self._values(activity, staged, self._told(order))
-            variables += [(name, substitute(text, values)) for name, text in activity.environment]
-        environment = process.with_variables(self._environment, *variables)
-        return process.spawn(words, directory, environment, streams)
+    def _command(self, order: Start) -> str:
+        return self._bench.activities[order.activity].command
 
     def _watch(self, program: Program) -> None:
         if program.order.sized:
@@ -394,7 +327,7 @@ class Runner:
         if self._programs:
             self._memory.measure(self._programs.values())
             for program in self._programs.values():
-                program.streams.publish()
+                program.ready.streams.publish()
         if self._adopts_orphans:
             self._end_strays(self._orphans(), now)
 
@@ -404,7 +337,9 @@ class Runner:
         return process.children() - started - self._pool.pids - self.others
 
     def _end_strays(self, orphans: set[int], now: float) -> None:
-        running = {self._mark(program.order) for program in self._under_way()} | self._pool.marks
+        running = {
+            self._bench.mark(program.order) for program in self._under_way()
+        } | self._pool.marks
         self._strays.end(orphans, running, now)
 
     # --- the end -------------------------------------------------------------------------------
@@ -417,10 +352,9 @@ class Runner:
             return exit_code
         program.extracting = True
         try:
-            told = self._told(program.order)
-            words = arguments(extractor, self._values(program.activity, program.staged, told))
-            program.process = self._spawn(
-                words, program.directory, program.order, program.staged, program.streams
+            ready, words = program.ready, self._bench.extractor(program)
+            program.process = process.spawn(
+                words, ready.directory, ready.environment, ready.streams
             )
         except (OSError, ValueError) as error:
             program.unstartable = error
@@ -430,15 +364,11 @@ class Runner:
 
     def _judge(self, program: Program, exit_code: int, orphans: set[int]) -> AttemptEnded:
         reuse = self._adopts_orphans and not orphans  # nobody is left who could write there
-        program.streams.conclude(reuse=reuse)
-        ended = verdict(program, exit_code, self._directories, self._memory_bytes)
+        ready = program.ready
+        ready.streams.conclude(reuse=reuse)
+        ended = verdict(program, exit_code, self._bench.directories, self._memory_bytes)
         with contextlib.suppress(OSError):
-            program.staged.clean(finished=ended.cause is Cause.FINISHED)
-        if reuse and ended.cause is Cause.FINISHED and workspace.is_untouched(program.directory):
-            self._spare_workspaces.append(program.directory)
+            ready.staged.clean(finished=ended.cause is Cause.FINISHED)
+        if reuse and ended.cause is Cause.FINISHED:
+            self._bench.reuse(ready.directory)
         return ended
-
-
-def mark(welcome: Welcome) -> str:
-    """With what the marks of all attempts of a VM in a run begin."""
-    return f"{welcome.run_directory} {welcome.vm} "

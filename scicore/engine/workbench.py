@@ -1,0 +1,103 @@
+"""Where attempts are made ready: workspace, data, words, variables, files for what they say."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from pathlib import Path
+
+from scicore.algebra.template import arguments, substitute
+from scicore.engine import limits, process, workspace
+from scicore.engine.process import Environment
+from scicore.engine.program import Prepared, Program
+from scicore.engine.staging import Staged, stage
+from scicore.engine.streams import Stream, Streams
+from scicore.engine.wire import Welcome
+from scicore.execution.messages import Start
+from scicore.model.workflow import Activity
+
+
+class Workbench:
+    """What nothing was left in serves the next attempt."""
+
+    def __init__(self, welcome: Welcome) -> None:
+        self.activities = {activity.tag: activity for activity in welcome.activities}
+        self.directories = {
+            "WFDIR": welcome.workflow_directory,
+            "EXPDIR": welcome.experiment_directory,
+            "RUNDIR": welcome.run_directory,
+        }
+        self.environment = process.program_environment()
+        self._place = welcome.run_directory
+        self._mark = mark(welcome)
+        self._telling = {each.tag for each in welcome.activities if limits.is_told(each)}
+        self._streams: list[Stream] = []
+        self._workspaces: list[str] = []
+
+    def prepare(self, order: Start) -> Prepared:
+        began_at = time.time()
+        activity = self.activities[order.activity]
+        directory = self.place(order)
+        workspace.make(directory, self._workspaces)
+        told = self._told(order)
+        staged = stage(directory, activity, order.rows, self.directories, told)
+        words = arguments(activity.command, self._values(activity, staged, told))
+        environment = self._variables(order, activity, staged, told)
+        streams = Streams(directory, self._streams)
+        took_s = time.time() - began_at
+        return Prepared(order, directory, staged, words, environment, streams, took_s)
+
+    def extractor(self, program: Program) -> tuple[str, ...]:
+        """The words of its second command."""
+        activity, staged = program.activity, program.ready.staged
+        told = self._told(program.order)
+        return arguments(activity.extractor, self._values(activity, staged, told))
+
+    def place(self, order: Start) -> str:
+        return f"{self._place}/{order.workspace}"
+
+    def mark(self, order: Start) -> str:
+        return f"{self._mark}{order.activation}.{order.number}"
+
+    def take_back(self, ready: Prepared) -> None:
+        """It will not be started."""
+        ready.streams.conclude(reuse=True)
+        self.reuse(ready.directory)
+
+    def reuse(self, directory: str) -> None:
+        """For another attempt, if nobody will miss what is in it."""
+        if workspace.is_untouched(directory):
+            self._workspaces.append(directory)
+
+    def clear(self) -> None:
+        """There will be no other."""
+        for directory in self._workspaces:
+            with contextlib.suppress(OSError):
+                Path(directory).rmdir()
+        self._workspaces.clear()
+
+    def _told(self, order: Start) -> dict[str, str]:
+        """What the program gets, where its texts ask for it."""
+        if order.activity not in self._telling:
+            return {}
+        return limits.told(order, self.activities[order.activity])
+
+    def _values(self, activity: Activity, staged: Staged, told: dict[str, str]) -> dict[str, str]:
+        """What the tags of the activity's texts stand for; its fields come before what it gets."""
+        return {**told, **activity.input.as_mapping(staged.seen[0]), **self.directories}
+
+    def _variables(
+        self, order: Start, activity: Activity, staged: Staged, told: dict[str, str]
+    ) -> Environment:
+        variables = [(process.ATTEMPT, self.mark(order))]
+        if order.sized:
+            variables += limits.variables(order)
+        if activity.environment:
+            values = self._values(activity, staged, told)
+            variables += [(name, substitute(text, values)) for name, text in activity.environment]
+        return process.with_variables(self.environment, *variables)
+
+
+def mark(welcome: Welcome) -> str:
+    """With what the marks of all attempts of a VM in a run begin."""
+    return f"{welcome.run_directory} {welcome.vm} "
