@@ -130,7 +130,8 @@ class Runner:
     def _at_leisure(self, now: float) -> bool:
         """There is enough to do without what the exited ones bring."""
         return (
-            len(self._exited) < min(TOGETHER, len(self._waiting) // self._welcome.slots)
+            len(self._waiting) >= self._welcome.slots
+            and len(self._exited) < min(TOGETHER, len(self._waiting))
             and now < self._alarm_at
             and not (self._exited and now >= self._settle_at)
             and not self._stillborn

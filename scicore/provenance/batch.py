@@ -5,13 +5,12 @@ An activation that is created, started and finished within one batch costs one r
 
 from __future__ import annotations
 
-from array import array as Numbers
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, select, text
+from sqlalchemy import Connection, text
 
 from scicore.execution.messages import (
     ActivationCreated,
@@ -29,7 +28,6 @@ from scicore.execution.messages import (
     VmChanged,
 )
 from scicore.model.activation import ActivationState, RunState
-from scicore.model.workflow import Relation
 from scicore.provenance import tables
 from scicore.provenance.bulk import (
     NULL,
@@ -42,8 +40,9 @@ from scicore.provenance.bulk import (
     trust,
     update_from,
 )
-from scicore.provenance.sheet import Refused, Row, Sheet
-from scicore.provenance.store import StoredRun, activity_ids_of, file_row, relation_ids_of
+from scicore.provenance.ids import Ids
+from scicore.provenance.sheet import Row, Sheet
+from scicore.provenance.store import file_row
 
 _OVER = frozenset(
     {
@@ -102,48 +101,6 @@ _CHANGED_ATTEMPT = (
     *(("stage_s", "float8"), ("slot", "int")),
 )
 _CHANGE_ATTEMPT = ", ".join(f"{name} = new.{name}" for name in ("started_at", *_ENDED))
-
-
-class Ids:
-    """Names of the workflow's parts → their ids in the database; and what rows may refer to."""
-
-    def __init__(self, connection: Connection, run: StoredRun) -> None:
-        self.run_id = run.id
-        self.activity_ids = activity_ids_of(connection, run.workflow_id)
-        self.relation_ids = relation_ids_of(connection, run.workflow_id)
-        self.relations: Mapping[str, Relation] = {
-            relation.name: relation for relation in run.workflow.relations
-        }
-        self._activity_of = Numbers("i")  # by activation; 0 = not known
-        known = select(tables.activation.c.activation_id, tables.activation.c.activity_id)
-        for row in connection.execute(known.where(tables.activation.c.run_id == run.id)):
-            self.remember(row[0], row[1])
-        self._tuples = bytearray()  # by tuple; 1 = it is in the database, or on its way there
-        held = select(tables.tuple_.c.tuple_id).where(tables.tuple_.c.run_id == run.id)
-        for id in connection.scalars(held):
-            self.remember_tuple(id)
-
-    def remember(self, activation: int, activity_id: int) -> None:
-        missing = activation + 1 - len(self._activity_of)
-        if missing > 0:
-            self._activity_of.extend([0] * max(missing, len(self._activity_of) // 2))
-        self._activity_of[activation] = activity_id
-
-    def activity_of(self, activation: int) -> int:
-        known = self._activity_of[activation] if activation < len(self._activity_of) else 0
-        if not known:
-            raise Refused(f"an attempt of activation {activation}, which is not recorded")
-        return known
-
-    def remember_tuple(self, id: int) -> None:
-        missing = id + 1 - len(self._tuples)
-        if missing > 0:
-            self._tuples.extend(bytes(max(missing, len(self._tuples) // 2)))
-        self._tuples[id] = 1
-
-    def require_tuple(self, id: int) -> None:
-        if id >= len(self._tuples) or not self._tuples[id]:
-            raise Refused(f"rows were not stored: run {self.run_id} has no tuple {id}")
 
 
 class _Life:

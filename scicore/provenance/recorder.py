@@ -12,8 +12,9 @@ from sqlalchemy import Engine, text
 from scicore.errors import DatabaseError
 from scicore.execution.messages import Fact
 from scicore.provenance import tables
-from scicore.provenance.batch import Batch, Ids
+from scicore.provenance.batch import Batch
 from scicore.provenance.hold import Hold
+from scicore.provenance.ids import Ids
 from scicore.provenance.patience import AWAY
 from scicore.provenance.store import StoredRun
 

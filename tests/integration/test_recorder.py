@@ -15,10 +15,12 @@ from scicore.execution.messages import (
     ActivationMoved,
     AttemptEnded,
     AttemptStarted,
+    Fact,
     FileRecorded,
     LimitReached,
     SteeringHandled,
     TupleGenerated,
+    TuplesUsed,
     VmChanged,
 )
 from scicore.model.activation import ActivationState, Cause
@@ -34,6 +36,7 @@ from scicore.model.workflow import (
     Workflow,
 )
 from scicore.provenance import steering
+from scicore.provenance.bulk import trust
 from scicore.provenance.hold import Hold
 from scicore.provenance.recorder import ANALYZE_AT, DatabaseRecorder
 from scicore.provenance.store import load_run, prepare_run, save_plan, save_workflow
@@ -287,6 +290,46 @@ def test_what_the_database_refuses_is_told_to_the_master(recorder: DatabaseRecor
         recorder.close()
     with pytest.raises(DatabaseError, match="provenance cannot be recorded"):
         recorder.record(())
+
+
+@pytest.mark.parametrize(
+    ("fact", "why"),
+    [
+        (AttemptStarted(2.0, 77, 1, "large-1"), "attempt of activation 77, which is not recorded"),
+        (ActivationMoved(2.0, 77, ActivationState.FINISHED, None), "0 of 1 rows of activation"),
+        (TuplesUsed(77, (1, 99)), "has no tuple 99"),
+    ],
+    ids=["attempt", "activation", "tuple"],
+)
+def test_what_refers_to_nothing_is_refused(
+    recorder: DatabaseRecorder, fact: Fact, why: str
+) -> None:
+    recorder.record([fact])
+    with pytest.raises(DatabaseError, match=why):
+        recorder.close()
+
+
+def test_only_on_our_own_server_rows_are_not_looked_at_one_by_one(engine: Engine) -> None:
+    """Somebody else's server goes on checking foreign keys; so does ours after the transaction."""
+    role = text("SHOW session_replication_role")
+    with engine.begin() as connection:
+        trust(connection)
+        assert connection.scalar(role) == "replica"
+    with engine.begin() as connection:
+        assert connection.scalar(role) == "origin"
+        connection.execute(text("CREATE ROLE somebody"))
+        connection.execute(text("SET LOCAL ROLE somebody"))
+        trust(connection)
+        assert connection.scalar(role) == "origin"
+        connection.rollback()
+
+
+def test_it_is_recorded_until_when_a_run_is_recorded(
+    recorder: DatabaseRecorder, recorded: Recorded
+) -> None:
+    recorder.record([created(1)])
+    ((late,),) = recorded("SELECT recorded_at > created_at FROM run WHERE run_id = :run")
+    assert late
 
 
 def test_nothing_of_a_refused_batch_is_stored(

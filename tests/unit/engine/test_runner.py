@@ -275,6 +275,38 @@ def test_several_programs_run_side_by_side(bench: Bench) -> None:
     assert not runner.busy
 
 
+def test_while_more_wait_programs_are_judged_together(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until half of what waited has been used up: then the master must hear of it."""
+    monkeypatch.setattr("scicore.engine.runner.LEISURE_S", 60.0)
+    monkeypatch.setattr("scicore.engine.runner.SAMPLE_S", 60.0)
+    silent = replace(WORK, command="true", output=Relation("done", ()))
+    runner = bench.runner(silent)
+    runner.start(*(order(silent, id=id) for id in range(1, 25)))
+    told: list[list[int]] = []
+    for _ in range(PATIENCE):
+        attempts = runner.wait(0.1)
+        told += [[attempt.activation for attempt in attempts]] if attempts else []
+        if not runner.busy:
+            break
+    assert sorted(id for ids in told for id in ids) == list(range(1, 25))
+    assert max(map(len, told)) >= 8
+    assert not list((bench.runs / "work").glob("*/*"))
+
+
+def test_what_was_made_ready_for_nothing_leaves_no_workspace(bench: Bench) -> None:
+    slow = replace(WORK, command="sleep 60")
+    runner = bench.runner(slow)
+    runner.start(*(order(slow, id=id) for id in range(1, 9)))
+    runner.cancel(5, 1)
+    (cancelled,) = runner.wait(0.1)
+    assert (cancelled.activation, cancelled.cause) == (5, Cause.CANCELLED)
+    runner.kill_all()
+    left = {int(path.name) for path in (bench.runs / "work").iterdir()}
+    assert left == {1, 2, 3, 4}
+
+
 # --- the extractor ------------------------------------------------------------------------------
 
 EXTRACTS = """

@@ -1,0 +1,55 @@
+"""What the rows of a run may refer to: the parts of its workflow, its activations and tuples."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+
+from sqlalchemy import Connection, select
+
+from scicore.model.workflow import Relation
+from scicore.provenance import tables
+from scicore.provenance.sheet import Refused
+from scicore.provenance.store import StoredRun, activity_ids_of, relation_ids_of
+
+
+class Ids:
+    """Names of the workflow's parts → their ids in the database; and which ids there are."""
+
+    def __init__(self, connection: Connection, run: StoredRun) -> None:
+        self.run_id = run.id
+        self.activity_ids = activity_ids_of(connection, run.workflow_id)
+        self.relation_ids = relation_ids_of(connection, run.workflow_id)
+        self.relations: Mapping[str, Relation] = {
+            relation.name: relation for relation in run.workflow.relations
+        }
+        self._activity_of = array("i")  # by activation; 0 = not known
+        known = select(tables.activation.c.activation_id, tables.activation.c.activity_id)
+        for row in connection.execute(known.where(tables.activation.c.run_id == run.id)):
+            self.remember(row[0], row[1])
+        self._tuples = bytearray()  # by tuple; 1 = it is in the database, or on its way there
+        held = select(tables.tuple_.c.tuple_id).where(tables.tuple_.c.run_id == run.id)
+        for id in connection.scalars(held):
+            self.remember_tuple(id)
+
+    def remember(self, activation: int, activity_id: int) -> None:
+        missing = activation + 1 - len(self._activity_of)
+        if missing > 0:
+            self._activity_of.extend([0] * max(missing, len(self._activity_of) // 2))
+        self._activity_of[activation] = activity_id
+
+    def activity_of(self, activation: int) -> int:
+        known = self._activity_of[activation] if activation < len(self._activity_of) else 0
+        if not known:
+            raise Refused(f"an attempt of activation {activation}, which is not recorded")
+        return known
+
+    def remember_tuple(self, id: int) -> None:
+        missing = id + 1 - len(self._tuples)
+        if missing > 0:
+            self._tuples.extend(bytes(max(missing, len(self._tuples) // 2)))
+        self._tuples[id] = 1
+
+    def require_tuple(self, id: int) -> None:
+        if id >= len(self._tuples) or not self._tuples[id]:
+            raise Refused(f"rows were not stored: run {self.run_id} has no tuple {id}")

@@ -1,0 +1,56 @@
+"""How much work may wait on a VM, so that no slot waits for the master's answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from scicore.execution.lanes import FEW, MOST_AHEAD, MOST_AHEAD_S, Lane, Work
+from scicore.model.cloud import VmType
+
+BRIEF_S = 0.002
+
+
+def lane(slots: int = 1, queued: int = 0) -> Lane:
+    lane = Lane("vm-1", VmType("small", slots, 0, 1.0, 0.0), 0)
+    lane.joined = True
+    for id in range(queued):
+        lane.push(Work(id, "work"), BRIEF_S)
+    return lane
+
+
+def took(lane: Lane, seconds: float, times: int = 50) -> int:
+    for _ in range(times):
+        lane.took(seconds)
+    return lane.ahead
+
+
+def test_nothing_waits_on_a_vm_while_nothing_is_known() -> None:
+    assert lane(queued=1000).ahead == 0
+
+
+def test_a_few_wait_where_brief_ones_are_expected() -> None:
+    expecting = lane()
+    expecting.expect(BRIEF_S)
+    assert expecting.ahead == FEW
+
+
+def test_what_was_measured_counts_more_than_what_is_expected() -> None:
+    measured = lane()
+    assert took(measured, 10.0) == 0
+    measured.expect(BRIEF_S)
+    assert measured.ahead == 0
+
+
+@pytest.mark.parametrize("seconds", [0.03, 1.0, 3600.0])
+def test_nothing_waits_behind_what_takes_long(seconds: float) -> None:
+    assert took(lane(queued=1000), seconds) == 0
+
+
+def test_more_wait_the_more_there_is_to_do_and_the_more_slots_do_it() -> None:
+    little, much = took(lane(queued=10), BRIEF_S), took(lane(queued=500), BRIEF_S)
+    assert 0 < little < much <= MOST_AHEAD_S / BRIEF_S
+    assert took(lane(slots=2, queued=10), BRIEF_S) > little
+
+
+def test_so_many_wait_and_no_more() -> None:
+    assert took(lane(slots=64, queued=10**6), 0.0) == MOST_AHEAD
