@@ -71,7 +71,9 @@ def mixes_for(
             "--fleet auto: VMs that are rented have slots; --processors is for comparisons",
             "name the fleet, or leave --processors out",
         )
-    one_of_each = fleet_of(rentable(workflow, cloud))
+    types = rentable(workflow, cloud)
+    # Who sizes activations looks at the largest VM that they may get.
+    one_of_each = fleet_of([each for each in types if each.slots <= room.slots] or types)
     grounds = planned_grounds(connection, workflow, one_of_each, cloud)
     wanted = _worth_planning(best_mixes(grounds.problem, room), objective)
     return [Grounds(mixed(grounds.problem, each.counts), grounds.estimates) for each in wanted]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,6 @@ from scicore.cli.options import (
     problem_options,
     seed_option,
     settings_option,
-    sizing_of,
     sizing_option,
 )
 from scicore.cli.output import database_option, json_option, print_json, print_table, say
@@ -89,7 +87,7 @@ def command(
     if picture is not None:
         require_format(picture, "--picture front.png")
     wish = Wish(algorithm, seed, read_settings_option(settings), budget)
-    cloud = Cloud(fleet, catalog, transfer, not no_boot, processors, sizing_of(sizing))
+    cloud = Cloud(fleet, catalog, transfer, not no_boot, processors, sizing)
     if fleet == AUTO or any(each is not None for each in (objective, deadline, max_cost, picture)):
         from scicore.cli.front_planning import Asked, plan_front
         from scicore.errors import UsageError
@@ -103,7 +101,6 @@ def command(
         asked = Asked(spec, cloud, wish, goal, doubt_of(confidence, noise, seed), quota)
         return plan_front(asked, picture, database_url, as_json=as_json)
     specification = load(spec)
-    cloud = replace(cloud, sizing=sizing_of(sizing, specification.workflow))
     engine = connect(database_url).engine
     with reading(engine) as connection:
         grounds = prepare_grounds(connection, specification.workflow, cloud)

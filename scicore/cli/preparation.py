@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from provisioning.catalog import CATALOG, load_catalog, load_tariff
 from scicore.cli.grounds import grounds_of
 from scicore.cli.loading import Specification, default_fleet
+from scicore.cli.options import sizing_of
 from scicore.cli.planning import (
     EVOLVING,
     EVOLVING_S,
@@ -44,7 +45,7 @@ class Cloud:
     transfer: str | None = None  # None: edge, or none where all VMs are this machine
     boot: bool = True
     processors: bool = False  # a VM is one processor, as the papers have it
-    sizing: str = ""  # activations are planned with what they will get; empty = what they declare
+    sizing: str | None = None  # who sizes activations; None: as the workflow says; empty: nobody
 
 
 def catalog_of(file: Path | None, workflow: Workflow) -> dict[str, VmType]:
@@ -117,7 +118,8 @@ def planned_grounds(
     default = Transfer.NONE if here else Transfer.EDGE
     transfer = default if cloud.transfer is None else Transfer(cloud.transfer)
     catalog = catalog_of(cloud.catalog, workflow)
-    grounds = grounds_of(connection, workflow, fleet, catalog, transfer, cloud.boot, cloud.sizing)
+    sizing = sizing_of(cloud.sizing, workflow)
+    grounds = grounds_of(connection, workflow, fleet, catalog, transfer, cloud.boot, sizing)
     tariff = tariff_of(cloud.catalog)
     if not tariff.usd_per_gb:
         return grounds
