@@ -9,10 +9,10 @@ import numpy as np
 
 from scicore.kernel.best_resource import FINISH, SPEED, START, best_resources
 from scicore.kernel.jit import suited
+from scicore.model.parameters import Parameters, setting
 from scicore.model.plan import Plan, Policy
 from scicore.model.problem import Problem
 from scicore.planners.base import Budget, Planner, Report, to_plan, validated
-from scicore.planners.parameters import Parameters, setting
 
 
 class Best(StrEnum):

@@ -8,10 +8,10 @@ import numpy as np
 
 from scicore.kernel.instance import NEVER, Instance, Ints
 from scicore.kernel.strict import new_lanes, occupy, opening_ms, ready_ms
+from scicore.model.parameters import Parameters
 from scicore.model.plan import Plan, Policy
 from scicore.model.problem import Problem
 from scicore.planners.base import Budget, Planner, Report, to_plan, validated
-from scicore.planners.parameters import Parameters
 
 
 class Fcfs(Planner[Parameters]):

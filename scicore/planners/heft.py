@@ -8,6 +8,7 @@ from scicore.kernel.earliest_finish import inserted
 from scicore.kernel.instance import Floats, Instance, Ints
 from scicore.kernel.jit import suited
 from scicore.kernel.ranking import mean_ms_per_byte, mean_runtimes_ms, upward_ranks
+from scicore.model.parameters import Parameters
 from scicore.model.plan import Plan, Policy
 from scicore.model.problem import Problem
 from scicore.planners.base import (
@@ -19,7 +20,6 @@ from scicore.planners.base import (
     to_plan,
     validated,
 )
-from scicore.planners.parameters import Parameters
 
 
 class Heft(Planner[Parameters]):

@@ -9,6 +9,7 @@ from scicore.kernel.instance import NEVER, Floats, Instance, Ints
 from scicore.kernel.jit import suited
 from scicore.kernel.optimistic import optimistic_costs
 from scicore.kernel.ranking import mean_ms_per_byte, order_by_priority
+from scicore.model.parameters import Parameters
 from scicore.model.plan import Plan, Policy
 from scicore.model.problem import Problem
 from scicore.planners.base import (
@@ -19,7 +20,6 @@ from scicore.planners.base import (
     to_plan,
     validated,
 )
-from scicore.planners.parameters import Parameters
 
 
 class Peft(Planner[Parameters]):

@@ -6,10 +6,10 @@ import numpy as np
 
 from scicore.kernel.jit import suited
 from scicore.kernel.mapping import on_arrival
+from scicore.model.parameters import Parameters
 from scicore.model.plan import Plan, Policy
 from scicore.model.problem import Problem
 from scicore.planners.base import Budget, Planner, Report, to_plan, validated
-from scicore.planners.parameters import Parameters
 
 
 class RoundRobin(Planner[Parameters]):

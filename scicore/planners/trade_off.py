@@ -13,12 +13,12 @@ from scicore.kernel.instance import NEVER, Floats, Instance, Ints
 from scicore.kernel.jit import suited
 from scicore.model.front import Front
 from scicore.model.objective import Goal, Objective
+from scicore.model.parameters import Parameters
 from scicore.model.plan import Plan, Policy
 from scicore.model.problem import Problem
 from scicore.planners.archive import Archive
 from scicore.planners.base import Budget, Planner, Progress, Report, validated
 from scicore.planners.bounds import path_bound_ms
-from scicore.planners.parameters import Parameters
 
 P = TypeVar("P", bound=Parameters)
 

@@ -14,13 +14,13 @@ from scicore.cli.planning import LEARNER, SHARE_OF_RUN, Wish, algorithm_of, poli
 from scicore.cli.preparation import Cloud, make_plan, prepare_grounds, store_plan
 from scicore.model.cloud import parse_fleet
 from scicore.model.estimate import Grounds
+from scicore.model.parameters import Parameters
 from scicore.model.plan import Plan, Policy
 from scicore.model.problem import Problem
 from scicore.model.workflow import Workflow
 from scicore.planners import PLANNERS
 from scicore.planners.base import Budget, Planner, Report, validated
 from scicore.planners.heft import Heft
-from scicore.planners.parameters import Parameters
 from tests.integration.known_runs import stars
 
 ROWS = [(str(n), f"{n}.fits") for n in range(1, 6)]
