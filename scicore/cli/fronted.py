@@ -32,6 +32,8 @@ def as_front_document(choice: Choice, plan_ids: Sequence[int], *, auto: bool) ->
                 "fleet": each.plan.fleet.text,
                 "makespan_s": each.plan.makespan_s,
                 "cost_usd": each.plan.cost_usd,
+                "lower_bound_s": each.plan.lower_bound_s,
+                "gap": each.plan.gap,
                 "held_usd": each.held_usd,
                 "p50_s": each.odds.time_s(0.5),
                 "p90_s": each.odds.time_s(0.9),
