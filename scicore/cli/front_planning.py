@@ -25,6 +25,7 @@ from scicore.cli.tradeoff import Choice, Doubt, choose
 from scicore.model.estimate import Grounds
 from scicore.model.objective import Objective
 from scicore.model.plan import Plan, Policy
+from scicore.provenance.groups import Group, save_group
 from scicore.reports.front import draw_front
 from scicore.reports.learning import Learning
 
@@ -112,4 +113,5 @@ def _stored(engine: Engine, specification: Specification, choice: Choice) -> lis
             if plan is not choice.plan and plan.algorithm != "mdp":
                 plan = replace(plan, policy=None)
             plan_ids.append(store_plan(connection, specification, plan)[1])
+        save_group(connection, Group.FRONT, plan_ids)
     return plan_ids

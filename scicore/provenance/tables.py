@@ -138,6 +138,8 @@ plan = Table(
     _figure("lower_bound_s"),
     _figure("planning_s"),
     _made(),
+    _number("front_id", ForeignKey("plan.plan_id"), null=True),
+    _number("joint_id", ForeignKey("plan.plan_id"), null=True),
 )
 
 assignment = Table(

@@ -13,6 +13,7 @@ from scicore.model.estimate import Estimate, Grounds, Source
 from scicore.model.plan import Plan
 from scicore.model.problem import Problem, Transfer
 from scicore.planners.heft import Heft
+from scicore.provenance.groups import Group, load_group, save_group
 from scicore.provenance.history import Flow, fan_outs, flows, observations
 from scicore.provenance.plans import (
     latest_policy,
@@ -59,6 +60,29 @@ def test_a_plans_problem_and_estimates_come_back_as_they_were(engine: Engine) ->
     for field in dataclasses.fields(Problem):
         there, here = getattr(problem, field.name), getattr(PROBLEM, field.name)
         assert np.array_equal(there, here) if field.name == "runtime_s" else there == here
+
+
+def test_plans_that_belong_together_know_each_other(engine: Engine) -> None:
+    plan = Heft().plan(PROBLEM, seed=0)
+    alone, first, second = (stored_plan(engine, plan) for _ in range(3))
+    with engine.begin() as connection:
+        other_id = save_workflow(connection, dataclasses.replace(stars([]), tag="other"), "")
+        other = save_plan(connection, other_id, plan)
+        save_group(connection, Group.FRONT, [first, second, other])
+        save_group(connection, Group.JOINT, [other, first])
+        save_group(connection, Group.JOINT, [alone])
+
+        def members(group: Group, plan_id: int) -> list[tuple[int, str]]:
+            found = load_group(connection, group, plan_id)
+            return [(each.plan_id, each.workflow) for each in found]
+
+        for group in Group:
+            assert members(group, alone) == []
+        assert members(Group.FRONT, second) == [(first, "stars"), (second, "stars")]
+        assert members(Group.FRONT, other) == [(other, "other")]
+        assert members(Group.JOINT, first) == [(first, "stars"), (other, "other")]
+        assert members(Group.JOINT, other) == members(Group.JOINT, first)
+        assert members(Group.JOINT, second) == []
 
 
 def test_a_problem_without_anything_comes_back_too(engine: Engine) -> None:
