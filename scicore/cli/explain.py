@@ -49,9 +49,8 @@ def explain_plan(
     front, or of workflows that share its VMs. All as it was when plan ID was made. A choice
     is compared with every other VM while all else stays as planned.
     """
-    from scicore.cli.explained_groups import groups_document, groups_of, print_groups
+    from scicore.cli.explained_groups import choices_of, groups_document, groups_of, print_groups
     from scicore.errors import UsageError
-    from scicore.planners.alternatives import choices
     from scicore.provenance.connection import connect, reading
     from scicore.provenance.plans import load_estimates, load_policy, load_problem
     from scicore.provenance.store import load_plan
@@ -62,14 +61,14 @@ def explain_plan(
         problem = load_problem(connection, plan_id, plan.fleet)
         policy = load_policy(connection, plan_id) if plan.algorithm == "mdp" else None
         groups = groups_of(connection, plan_id)
-    if problem is None:
-        raise UsageError(
-            f"plan {plan_id} was made by a version that did not keep what plans rest on",
-            "make a new one with `scicumulus plan`",
-        )
-    if activation is not None and activation not in problem.activations:
-        raise UsageError(f"plan {plan_id} has no activation {activation!r}")
-    made = choices(problem, plan, _looked_at(plan, activation))
+        if problem is None:
+            raise UsageError(
+                f"plan {plan_id} was made by a version that did not keep what plans rest on",
+                "make a new one with `scicumulus plan`",
+            )
+        if activation is not None and activation not in problem.activations:
+            raise UsageError(f"plan {plan_id} has no activation {activation!r}")
+        made = choices_of(connection, plan_id, plan, problem, _looked_at(plan, activation))
     if activation is not None:
         estimates = tuple(each for each in estimates if each.activity == made[0].activity)
     if as_json:

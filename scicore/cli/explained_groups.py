@@ -1,14 +1,19 @@
-"""What `explain plan` says about the plans that a plan belongs to."""
+"""What `explain` says about the plans that a plan belongs to, and makes of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import click
 from sqlalchemy import Connection
 
+from scicore.model.plan import Plan
+from scicore.model.problem import Problem, joined
+from scicore.planners.alternatives import Choice, choices
 from scicore.provenance.groups import Group, Member, load_group
+from scicore.provenance.plans import load_problem
+from scicore.provenance.store import load_plan
 
 Groups = Mapping[Group, Sequence[Member]]
 
@@ -23,6 +28,35 @@ def groups_document(groups: Groups) -> dict[str, object]:
         "front": [asdict(each) for each in groups[Group.FRONT]],
         "joint": [asdict(each) for each in groups[Group.JOINT]],
     }
+
+
+def choices_of(
+    connection: Connection, plan_id: int, plan: Plan, problem: Problem, wanted: frozenset[str]
+) -> list[Choice]:
+    """Why VMs were chosen; what other workflows have on the same VMs stays there, too."""
+    problems, assignments = {}, []
+    for member in load_group(connection, Group.JOINT, plan_id):
+        tag = str(member.plan_id)
+        _, other = load_plan(connection, member.plan_id)
+        asked = load_problem(connection, member.plan_id, other.fleet)
+        assert asked is not None  # joint plans have always been stored with their problems
+        problems[tag] = asked
+        assignments += [
+            replace(each, activation=f"{tag}/{each.activation}") for each in other.assignments
+        ]
+    if not problems:
+        return choices(problem, plan, wanted)
+    own = f"{plan_id}/"
+    together = replace(plan, assignments=tuple(assignments))
+    made = choices(joined(problems), together, frozenset(f"{own}{name}" for name in wanted))
+    return [
+        replace(
+            each,
+            activation=each.activation.removeprefix(own),
+            activity=each.activity.removeprefix(own),
+        )
+        for each in made
+    ]
 
 
 def print_groups(plan_id: int, groups: Groups) -> None:
