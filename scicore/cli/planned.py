@@ -49,9 +49,10 @@ def print_plan(stored: Sequence[Stored], plan: Plan, tags: Sequence[str]) -> Non
                 for tag, each in zip(tags, stored, strict=True)
             ],
         )  # fmt: skip
-    numbers = ", ".join(str(each.plan_id) for each in stored)
+    named = "plans " if len(stored) > 1 else "plan "
+    named += ", ".join(str(each.plan_id) for each in stored)
     say(
-        f"plan {numbers} ({plan.algorithm}): {len(plan.assignments)} activations, "
+        f"{named} ({plan.algorithm}): {len(plan.assignments)} activations, "
         f"makespan {plan.makespan_s:.2f} s (at most {plan.gap:.1%} above the optimum), "
         f"${plan.cost_usd:.4f}, planned in {plan.planning_s:.3f} s"
     )

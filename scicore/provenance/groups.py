@@ -41,16 +41,24 @@ def load_group(connection: Connection, group: Group, plan_id: int) -> list[Membe
     """
     plan, workflow = tables.plan.c, tables.workflow.c
     own = connection.execute(
-        select(plan[group], plan.workflow_id).where(plan.plan_id == plan_id)
+        select(plan[group], plan.joint_id).where(plan.plan_id == plan_id)
     ).one()
     if own[0] is None:
         return []
-    found = (
-        select(plan.plan_id, workflow.tag, plan.fleet, plan.makespan_s, plan.cost_usd)
+    found = connection.execute(
+        select(
+            plan.joint_id, plan.plan_id, workflow.tag, plan.fleet, plan.makespan_s, plan.cost_usd
+        )
         .join(tables.workflow, workflow.workflow_id == plan.workflow_id)
         .where(plan[group] == own[0])
         .order_by(plan.plan_id)
     )
-    if group is Group.FRONT:
-        found = found.where(plan.workflow_id == own.workflow_id)
-    return [Member(*row) for row in connection.execute(found)]
+    joint: dict[int | None, list[Member]] = {}
+    for joint_id, *row in found:
+        joint.setdefault(joint_id, []).append(Member(*row))
+    mine = joint[own.joint_id]
+    if group is Group.JOINT or own.joint_id is None:
+        return mine
+    # The same workflow may be there twice: its place tells which one it is.
+    place = [each.plan_id for each in mine].index(plan_id)
+    return [members[place] for members in joint.values()]
