@@ -136,7 +136,8 @@ class Hosts:
         if not seats:
             raise LaunchError(
                 f"none of the {len(wanted)} hosts of {self.file} answers",
-                f"when some do, go on with: scicumulus resume {run_id}",
+                f"when some do, go on with: scicumulus resume {run_id}; VMs that are rented, and "
+                "gone, are replaced with --replace N",
             )
         self._let_go(directory, wanted)
         before = seating.last(directory)

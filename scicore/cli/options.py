@@ -49,6 +49,14 @@ algorithm_option = click.option(
 budget_option = click.option(
     "--budget", type=duration_s, metavar="TIME", help="Plan for so long at most, e.g. 5s or 2m."
 )
+replace_option = click.option(
+    "--replace",
+    "replacements",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="On rented VMs: launch others for up to N that are lost.",
+)
 sizing_option = click.option(
     "--sizing",
     metavar="NAME",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from scicore import config
-from scicore.cli.options import sizing_of, sizing_option
+from scicore.cli.options import replace_option, sizing_of, sizing_option
 from scicore.cli.output import database_option, json_option, print_json, say, undisturbed
 
 if TYPE_CHECKING:
@@ -84,14 +84,7 @@ class Timing:
 @click.option("--spot", is_flag=True, help="With --cloud: cheaper VMs that may be taken away.")
 @click.option("--instance-profile", metavar="NAME", help="With --cloud: what VMs may do in AWS.")
 @click.option("--yes", is_flag=True, help="With --cloud: do not ask before renting.")
-@click.option(
-    "--replace",
-    "replacements",
-    type=click.IntRange(min=0),
-    default=0,
-    metavar="N",
-    help="With --cluster or --cloud: launch others for up to N VMs that are lost.",
-)
+@replace_option
 @click.option(
     "--storage",
     default="",

@@ -12,7 +12,7 @@ from threading import Thread
 import pytest
 
 from provisioning.netns_host import ip, why_not
-from tests.acceptance.console import SCICUMULUS, finish
+from tests.acceptance.console import SCICUMULUS, Said, finish
 from tests.acceptance.metadata_stand_in import metadata_of
 from tests.acceptance.site import GATE, PATIENCE_S, Site, attempts, rented, rows, state_of, until
 from tests.acceptance.workflows import PASS_ON, Step, write_workflow
@@ -140,5 +140,38 @@ def test_a_run_that_has_lost_every_vm_waits_for_another(site: Site) -> None:
     said = finish(running)
     assert (said.code, said.document["finished"]) == (0, 3), said
     seen = attempts(site, said.document["run_id"])
+    assert {vm for _, _, vm, cause, _, _ in seen if cause == "finished"} == {another}
+    assert {cause for _, _, vm, cause, _, _ in seen if vm in before} == {"lost vm"}
+
+
+def test_a_run_that_is_taken_up_again_gets_others_for_the_vms_that_are_gone(site: Site) -> None:
+    spec = write_workflow(site.directory / "later", [Step("one", GATE + PASS_ON)], rows(3))
+    before = site.machines()
+    running = site.console.start(SCICUMULUS, "run", spec, "--cluster", site.name, "--json")
+    await_work(site, running, spec, *before)
+    site.behind.terminate([machine.id for machine in before.values()])
+    said = finish(running)
+    assert said.code == 3, said
+    assert "VMs that are rented, and gone, are replaced with --replace N" in said.err
+
+    def resume(*options: str) -> Said:
+        return site.console("resume", "last", "--replace", "1", *options)
+
+    asked = resume()  # nobody is there to answer
+    assert asked.code != 0
+    assert "2 of 2 VMs are gone" in asked.err
+    assert "more the cluster is expected to cost $" in asked.err
+    assert "Launch? [y/N]" in asked.err
+    poor = resume("--yes", "--budget", "0.000001")
+    assert poor.code == 3, poor
+    assert "is not replaced: with another" in poor.err
+    assert not site.machines()
+
+    (spec.parent / "bin/open").touch()  # it will be on the new host from the beginning
+    done = resume("--yes", "--json")
+    assert (done.code, done.document["finished"]) == (0, 3), done
+    (another,) = site.machines()
+    assert another not in before
+    seen = attempts(site, done.document["run_id"])
     assert {vm for _, _, vm, cause, _, _ in seen if cause == "finished"} == {another}
     assert {cause for _, _, vm, cause, _, _ in seen if vm in before} == {"lost vm"}
