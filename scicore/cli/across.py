@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from scicore.cli.loading import Specification
     from scicore.cli.replacing import Terms
+    from scicore.cli.resume import Wish as LaterWish
     from scicore.cli.run import Wish
     from scicore.cli.supervision import Job
     from scicore.model.workflow import Workflow
@@ -44,28 +45,26 @@ def with_replacement(
 
     workflow = specification.workflow
     fetched = input_paths(workflow) if wish.storage else frozenset()
-    terms = terms_of(workflow, cluster, wish.replacements, wish.budget_usd, fetched)
+    terms = terms_of(workflow, cluster, wish, fetched)
     return replace(job, replacement=Replacement(terms, database, database_url, job.run_id))
 
 
 def terms_of(
-    workflow: Workflow,
-    cluster: str,
-    most: int,
-    budget_usd: float | None,
-    fetched: Iterable[Path],
+    workflow: Workflow, cluster: str, wish: Wish | LaterWish, fetched: Iterable[Path]
 ) -> Terms:
     """On which lost VMs are replaced: the user's limits and the workflow's."""
+    from scicore.cli.preparation import catalog_of
     from scicore.cli.replacing import Terms
 
-    limits = [each for each in (budget_usd, workflow.max_cost_usd or None) if each is not None]
+    limits = [each for each in (wish.budget_usd, workflow.max_cost_usd or None) if each is not None]
     return Terms(
         cluster,
-        most,
+        wish.replacements,
         Path(workflow.directory).absolute(),
         frozenset(fetched),
         min(limits, default=None),
         workflow.max_vm_amount or 0,
+        catalog_of(None, workflow) if wish.substitutes else {},
     )
 
 

@@ -81,6 +81,11 @@ class Hosts:
         """The VMs that the hosts are."""
         return hostfile.fleet_of(self.read().hosts, self._catalog)
 
+    def are(self, fleet: Fleet) -> bool:
+        """Whether they are of the types that a plan counts on."""
+        types = {vm.id: vm.type.name for vm in self.fleet().vms}
+        return types == {vm.id: vm.type.name for vm in fleet.vms}
+
     def vms(self) -> list[str]:
         """Ids, as the hostfile has them now."""
         return [vm.id for vm in self.fleet().vms]

@@ -57,6 +57,12 @@ replace_option = click.option(
     metavar="N",
     help="On rented VMs: launch others for up to N that are lost.",
 )
+substitutes_option = click.option(
+    "--allow-substitutes",
+    "substitutes",
+    is_flag=True,
+    help="Other types that can do the work, if one is short.",
+)
 sizing_option = click.option(
     "--sizing",
     metavar="NAME",

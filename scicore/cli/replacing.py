@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from scicore.cli.offer import OverBudget
 from scicore.cli.output import say
 from scicore.errors import DatabaseError, ScicumulusError, UsageError
 from scicore.model.cloud import MINIMUM_BILLED_S, Vm
@@ -42,6 +44,8 @@ class Terms:
     fetched: frozenset[Path] = frozenset()  # of it, what they get from the storage
     limit_usd: float | None = None  # of the whole cluster
     max_vms: int = 0  # at once; 0 = no limit
+    # VM types that may stand in for one that is short; empty: none
+    substitutes: Mapping[str, VmType] = field(default_factory=dict)
 
 
 class Replacement:
@@ -92,6 +96,7 @@ class Replacement:
         if agreed and not yes:
             click.confirm("Launch?", abort=True, err=True)
         self.rescue(agreed)
+        self._done.update(gone)  # nothing of another price than was told
 
     def _offer(self, record: ClusterRecord, gone: Sequence[str]) -> list[str]:
         """Which of these may be replaced; what that costs is told."""
@@ -101,17 +106,23 @@ class Replacement:
             other = _intent_of(record, vm).vm_type
             try:
                 expected_usd = self._expected_usd(record, {**agreed, vm: other})
-            except ScicumulusError as error:
+            except OverBudget as error:
                 say(f"VM {vm} is not replaced: {error}")
             else:
                 agreed[vm] = other
         if gone:
             say(f"cluster {record.name}: {len(gone)} of {record.size} VMs are gone")
         for vm, other in agreed.items():
-            say(f"  {vm}: another {other.name} at ${other.price_usd_per_hour:.4f}/h")
+            say(f"  {vm}: another {_priced(other)}{self._otherwise(other)}")
         if agreed:
             say(f"  with {len(agreed)} more the cluster is expected to cost ${expected_usd:.4f}")
         return list(agreed)
+
+    def _otherwise(self, wanted: VmType) -> str:
+        from provisioning.fleet import substitutes
+
+        fit = substitutes(wanted, self._terms.substitutes, {wanted.name})
+        return f", or {_priced(fit[0])} or dearer if that is short" if fit else ""
 
     def rescue(self, vms: Iterable[str]) -> bool:
         """No host is left: wait for others, whether one came."""
@@ -165,7 +176,7 @@ class Replacement:
                 say(f"VM {vm} is replaced by {new}")
 
     def _replace(self, vm: str, *, lost: bool) -> str:
-        """The new VM's id; empty: it was none of the cluster's."""
+        """The new VM's id, and its type if it is another; empty: it was none of the cluster's."""
         from provisioning.keys import ensure_key
         from provisioning.launching import Launching, Order
         from provisioning.provider import Cluster
@@ -193,18 +204,28 @@ class Replacement:
             vms=(other,),
             lease_until=now() + timedelta(seconds=LEASE_S),
             spot=before.spot,
+            substitutes_from=self._affordable(record, vm),
         )
         say(f"VM {vm} is {'lost' if lost else 'being taken back'}; launching {other.id} instead")
         desk = desk_of(provider_of_cluster(record), ledger_of(self._url))
-        Launching(desk).add(order, instead_of=vm if lost else "")
+        machine = Launching(desk).add(order, instead_of=vm if lost else "")
         ready = self._terms.workflow, self._terms.fetched
         make_ready(name, self._url, software_of(name), *ready, only=other.id)
-        return other.id
+        same = machine.vm_type == before.vm_type.name
+        return other.id if same else f"{other.id}, a {machine.vm_type}"
+
+    def _affordable(self, record: ClusterRecord, vm: str) -> dict[str, VmType]:
+        """Types that may stand in for the VM's own, as far as the money goes."""
+        found = {}
+        for name, other in self._terms.substitutes.items():
+            with suppress(OverBudget):
+                self._expected_usd(record, {vm: other})
+                found[name] = other
+        return found
 
     def _expected_usd(self, record: ClusterRecord, others: Mapping[str, VmType]) -> float:
         """What the cluster will have cost if VMs are replaced by such; it must not be too much."""
         from provisioning.bill import with_others_usd
-        from scicore.cli.offer import OverBudget
         from scicore.cli.rental import now
         from scicore.provenance.reader import run_summary
 
@@ -227,6 +248,10 @@ class Replacement:
 def _intent_of(record: ClusterRecord, vm: str) -> Intent:
     """The latest that asked for it."""
     return [each for each in record.intents if vm in each.vms][-1]
+
+
+def _priced(vm_type: VmType) -> str:
+    return f"{vm_type.name} at ${vm_type.price_usd_per_hour:.4f}/h"
 
 
 def _alive(record: ClusterRecord) -> list[str]:

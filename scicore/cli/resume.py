@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scicore.cli.options import replace_option
+from scicore.cli.options import replace_option, substitutes_option
 from scicore.cli.output import database_option, json_option, say
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ class Wish:
     """What the user allows for VMs that are lost."""
 
     replacements: int
+    substitutes: bool  # of another type, if one is short
     budget_usd: float | None
     yes: bool
 
@@ -43,6 +44,7 @@ class Wish:
     help="Hosts to go on with: some may be gone, others new; default: as it was started.",
 )
 @replace_option
+@substitutes_option
 @click.option(
     "--budget", type=float, metavar="USD", help="With --replace: replace nothing beyond it."
 )
@@ -53,6 +55,7 @@ def command(
     run: str,
     hostfile: Path | None,
     replacements: int,
+    substitutes: bool,
     budget: float | None,
     yes: bool,
     database_url: str | None,
@@ -97,7 +100,7 @@ def command(
     if summary.state is RunState.PAUSED:  # with nobody there to be told that it goes on
         close_run(database.engine, run_id, RunState.INTERRUPTED)
     if summary.state not in (RunState.FINISHED, RunState.FAILED):
-        wish = Wish(replacements, budget, yes)
+        wish = Wish(replacements, substitutes, budget, yes)
         with _lease(hosts, database_url):
             mending = _replacement(stored, hosts, wish, database, database_url)
             job = Job(run_id, directory, fleet, hosts, mending)
@@ -143,7 +146,7 @@ def _replacement(
             "leave --replace out; hosts of your own are changed with --hostfile FILE",
         )
     fetched = _inputs(database, stored.id) if hosts.storage else frozenset()
-    terms = terms_of(stored.workflow, cluster, wish.replacements, wish.budget_usd, fetched)
+    terms = terms_of(stored.workflow, cluster, wish, fetched)
     mending = Replacement(terms, database, database_url, stored.id)
     mending.catch_up(yes=wish.yes)
     return mending

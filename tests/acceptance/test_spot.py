@@ -11,6 +11,7 @@ from threading import Thread
 
 import pytest
 
+from provisioning.catalog import CATALOG
 from provisioning.netns_host import ip, why_not
 from tests.acceptance.console import SCICUMULUS, Said, finish
 from tests.acceptance.metadata_stand_in import metadata_of
@@ -28,6 +29,11 @@ def site(home: Path) -> Iterator[Site]:
     with rented(home, "1xt2.micro,1xt2.medium", "spot", "--spot") as made:
         made.say("cluster", "configure", made.name)
         yield made
+
+
+def _as_in_catalog(vm_type: str) -> tuple[str, int, float]:
+    found = CATALOG[vm_type]
+    return vm_type, found.slots, found.price_usd_per_hour
 
 
 def await_work(site: Site, running: subprocess.Popen[str], spec: Path, *vms: str) -> None:
@@ -168,10 +174,22 @@ def test_a_run_that_is_taken_up_again_gets_others_for_the_vms_that_are_gone(site
     assert not site.machines()
 
     (spec.parent / "bin/open").touch()  # it will be on the new host from the beginning
-    done = resume("--yes", "--json")
+    with site.short_of("t2.micro", "t2.small", "t2.medium"):
+        short = resume("--yes")
+        assert short.code == 3, short
+        assert " is short: " in short.err, short.err
+        done = resume("--yes", "--allow-substitutes", "--json")
     assert (done.code, done.document["finished"]) == (0, 3), done
-    (another,) = site.machines()
+    ((another, machine),) = site.machines().items()
     assert another not in before
+    assert f"is replaced by {another}, a {machine.vm_type}" in done.err
+    assert site.console.rows(
+        "SELECT vm_type, slots, CAST(price_usd_per_hour AS float) FROM vm"
+        " WHERE run_id = %s AND vm = %s",
+        done.document["run_id"],
+        another,
+    ) == [_as_in_catalog(machine.vm_type)]
+    assert machine.vm_type not in ("t2.micro", "t2.small", "t2.medium")
     seen = attempts(site, done.document["run_id"])
     assert {vm for _, _, vm, cause, _, _ in seen if cause == "finished"} == {another}
     assert {cause for _, _, vm, cause, _, _ in seen if vm in before} == {"lost vm"}
