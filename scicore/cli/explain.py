@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from scicore.cli.explained_solver import print_solver, solver_document
 from scicore.cli.output import database_option, json_option, print_json, print_table, say
 
 if TYPE_CHECKING:
-    from scicore.model.estimate import Estimate
+    from scicore.model.estimate import Bandwidth, Estimate
     from scicore.model.plan import Plan
     from scicore.planners.alternatives import Choice, Option
 
@@ -51,12 +52,18 @@ def explain_plan(
     from scicore.errors import UsageError
     from scicore.planners.alternatives import choices
     from scicore.provenance.connection import connect, reading
-    from scicore.provenance.plans import load_estimates, load_policy, load_problem
+    from scicore.provenance.plans import (
+        load_bandwidths,
+        load_estimates,
+        load_policy,
+        load_problem,
+    )
     from scicore.provenance.store import load_plan
 
     with reading(connect(database_url).engine) as connection:
         _, plan = load_plan(connection, plan_id)
         estimates = load_estimates(connection, plan_id)
+        bandwidths = load_bandwidths(connection, plan_id)
         problem = load_problem(connection, plan_id, plan.fleet)
         policy = load_policy(connection, plan_id) if plan.algorithm == "mdp" else None
     if problem is None:
@@ -71,12 +78,16 @@ def explain_plan(
         estimates = tuple(each for each in estimates if each.activity == made[0].activity)
     if as_json:
         solver = {} if policy is None else {"solver": solver_document(policy)}
-        print_json({**_document(plan_id, plan, estimates, made), **solver})
+        network = {"bandwidths": _as_documents(bandwidths)}
+        print_json({**_document(plan_id, plan, estimates, made), **network, **solver})
         return
     if policy is not None:
         print_solver(policy)
     _print_estimates(estimates)
     click.echo()
+    if bandwidths:
+        _print_bandwidths(bandwidths)
+        click.echo()
     if activation is not None:
         _print_options(made[0])
     else:
@@ -142,9 +153,7 @@ def _document(
         "algorithm": plan.algorithm,
         "fleet": plan.fleet.text,
         "makespan_s": plan.makespan_s,
-        "estimates": [
-            {name: getattr(each, name) for name in each.__dataclass_fields__} for each in estimates
-        ],
+        "estimates": _as_documents(estimates),
         "activities": [
             {
                 "activity": activity,
@@ -174,6 +183,24 @@ def _document(
     }
 
 
+def _as_documents(known: Sequence[Estimate] | Sequence[Bandwidth]) -> list[dict[str, object]]:
+    return [{name: getattr(each, name) for name in each.__dataclass_fields__} for each in known]
+
+
+def _print_bandwidths(bandwidths: tuple[Bandwidth, ...]) -> None:
+    print_table(
+        ("VM type", "network MB/s", "from", "transfers", "spread"),
+        [
+            (each.vm_type, each.mb_per_s, each.source, each.samples, _spread(each.spread))
+            for each in bandwidths
+        ],
+    )
+
+
+def _spread(sigma: float | None) -> str:
+    return "" if sigma is None else f"± {sigma:.0%}"
+
+
 def _print_estimates(estimates: tuple[Estimate, ...]) -> None:
     print_table(
         ("activity", "VM type", "estimate s", "from", "samples", "spread", "measured on"),
@@ -184,7 +211,7 @@ def _print_estimates(estimates: tuple[Estimate, ...]) -> None:
                 each.runtime_s,
                 each.source,
                 each.samples,
-                "" if each.spread is None else f"± {each.spread:.0%}",
+                _spread(each.spread),
                 ", ".join(each.measured_on),
             )
             for each in estimates

@@ -106,7 +106,9 @@ def joint_grounds(
         for tag, part in parts.items()
         for each in part.estimates
     )
-    return tags, Grounds(joined({tag: part.problem for tag, part in parts.items()}), estimates)
+    problem = joined({tag: part.problem for tag, part in parts.items()})
+    bandwidths = next(iter(parts.values())).bandwidths  # of the VMs, which all share
+    return tags, Grounds(problem, estimates, bandwidths)
 
 
 def planned_grounds(
