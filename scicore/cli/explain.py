@@ -51,8 +51,8 @@ def explain_plan(
     from scicore.errors import UsageError
     from scicore.planners.alternatives import choices
     from scicore.provenance.connection import connect, reading
-    from scicore.provenance.plans import load_estimates, load_policy, load_problem
-    from scicore.provenance.store import load_plan
+    from scicore.provenance.grounds import load_estimates, load_policy, load_problem
+    from scicore.provenance.plans import load_plan
 
     with reading(connect(database_url).engine) as connection:
         _, plan = load_plan(connection, plan_id)

@@ -13,15 +13,16 @@ from scicore.model.estimate import Estimate, Grounds, Source
 from scicore.model.plan import Plan
 from scicore.model.problem import Problem, Transfer
 from scicore.planners.heft import Heft
-from scicore.provenance.history import Flow, fan_outs, flows, observations
-from scicore.provenance.plans import (
+from scicore.provenance.grounds import (
     latest_policy,
     load_estimates,
     load_problem,
     save_grounds,
     save_policy,
 )
-from scicore.provenance.store import save_plan, save_workflow
+from scicore.provenance.history import Flow, fan_outs, flows, observations
+from scicore.provenance.plans import save_plan
+from scicore.provenance.workflows import save_workflow
 from tests.integration.known_runs import stars
 
 FLEET = parse_fleet("1xlocal,1xlocal:2", {})

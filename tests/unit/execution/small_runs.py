@@ -11,11 +11,13 @@ FINISHED, READY, RUNNING = (
     ActivationState.READY,
     ActivationState.RUNNING,
 )
+
 FAILED, BLOCKED, CANCELLED = (
     ActivationState.FAILED,
     ActivationState.BLOCKED,
     ActivationState.CANCELLED,
 )
+
 SOURCE = relation("source", "ID")
 FIRST = activity("first", Operator.MAP, SOURCE, "ID")
 SECOND = activity("second", Operator.MAP, FIRST, "ID")

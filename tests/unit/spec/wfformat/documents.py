@@ -55,6 +55,7 @@ NEW: dict[str, Any] = {
         },
     },
 }
+
 OLD: dict[str, Any] = {
     "name": "tiny",
     "schemaVersion": "1.4",
@@ -89,6 +90,7 @@ OLD: dict[str, Any] = {
         ],
     },
 }
+
 Load = Callable[[Any], Trace]
 Broken = Callable[[Any], tuple[Defect, ...]]
 
