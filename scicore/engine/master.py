@@ -153,8 +153,9 @@ class Master:
 
     def run(self, tick: Callable[[Execution], None] = lambda execution: None) -> RunState:
         """Drive the run to its end; `tick` is called about every poll, to show progress."""
-        while (early := self._line.receive()) is not None:
-            self._hear(*early)  # slaves that have said hello: VMs get ready while the run begins
+        hellos = list(iter(self._line.receive, None))  # all of them before the first is answered
+        for rank, hello in hellos:
+            self._hear(rank, hello)  # VMs get ready while the run begins
         self._feed(self._run.books or RunStarted(time.time()))
         for vm in self._slots:
             if vm not in self._ranks:  # its host does not answer

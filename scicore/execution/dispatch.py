@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from scicore.execution.adaptive import Balance
 from scicore.execution.dynamic import SharedQueue
-from scicore.execution.lanes import UNFORESEEN, UNKNOWN_S, Lane, Lanes, Work
+from scicore.execution.lanes import UNFORESEEN, Lane, Lanes, Work
 from scicore.execution.pace import Pace
 from scicore.execution.placing import Placing
 from scicore.execution.policy import Policy
@@ -164,8 +164,6 @@ class Dispatcher:
         lane, why = self._placing.place(work, now, because, avoid)
         est_s = self._pace.expected_s(work, lane) if self._adaptive else work.unit_s
         lane.push(work, est_s)
-        if self._ahead:
-            lane.expect(work.unit_s or UNKNOWN_S)
         self._touched.add(lane.index)
         return lane.vm, why
 

@@ -18,7 +18,6 @@ AHEAD_S = 0.03  # of brief ones, work for so long may wait on a VM
 AHEAD_SHARE = 0.1  # or this part of what there is for it to do …
 MOST_AHEAD_S = 0.15  # … but no more than this
 MOST_AHEAD = 128  # attempts that may wait on a VM
-FEW = 4  # the same before any has ended, if they are expected to be brief
 UNKNOWN_S = 2 * BRIEF_S  # one or two brief ones are not enough
 SHORTEST_S = 0.001
 # Warm processes take activations by the chunk, and each in next to no time.
@@ -130,11 +129,6 @@ class Lane:
         ahead = self.ahead if work.warm else min(self.ahead, MOST_AHEAD)
         return plain and -ahead < self.free <= 0
 
-    def expect(self, seconds: float) -> None:
-        """So long will an attempt take, as far as is known before any has ended."""
-        if self.brief_s == UNKNOWN_S:
-            self.ahead = FEW if seconds < BRIEF_S / FEW else 0
-
     def took(self, seconds: float, *, warm: bool = False) -> None:
         """An attempt has ended: the shorter they are, the more are granted ahead."""
         shortest_s = SHORTEST_WARM_S if warm else SHORTEST_S
@@ -240,7 +234,7 @@ class Lane:
         works = [work for work, _, _ in self.running.values()]
         assert self.free == self.slots - sum(min(work.cpus, self.slots) for work in works)
         assert self.free >= -MOST_AHEAD_WARM, f"{self.vm} is over-committed"
-        assert self.free >= -FEW or self.brief_s != UNKNOWN_S, f"{self.vm} is over-committed"
+        assert self.free >= 0 or self.brief_s != UNKNOWN_S, f"{self.vm} is over-committed"
         used_mb = sum(min(work.memory_mb, self.memory_mb) for work in works)
         assert self.free_mb == self.memory_mb - used_mb
         assert self.free_mb >= 0, f"{self.vm} is short of memory"

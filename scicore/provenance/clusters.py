@@ -5,6 +5,7 @@ A cluster is held by a lock of a database session, which vanishes with its proce
 
 from __future__ import annotations
 
+import time
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from scicore.errors import UsageError
 from scicore.model.cloud import VmType
 from scicore.model.cluster import ClusterRecord, Instance, Intent, Outcome, Wanted
 from scicore.provenance import tables
+from scicore.provenance.hold import VANISH_S
 
 _LOCK = 0x5C1C_0003  # with a digest of the cluster's name: who is at work on it
 
@@ -31,17 +33,22 @@ class ClusterLedger:
 
     @contextmanager
     def hold(self, cluster: str) -> Iterator[None]:
-        """Not one of the pool's connections: its end is the end of the lock."""
+        """Not one of the pool's connections: its end is the end of the lock. The session of
+        somebody who was killed takes a moment to vanish."""
         parameters = {"lock": _LOCK, "name": _number_of(cluster)}
+        deadline = time.monotonic() + VANISH_S
         with self._engine.connect() as connection:
             connection.detach()
-            with connection.begin():
-                taken = connection.scalar(
-                    text("SELECT pg_try_advisory_lock(:lock, :name)"), parameters
-                )
-            if not taken:
-                raise self._busy(cluster)
+            while not self._take(connection, parameters):
+                if time.monotonic() > deadline:
+                    raise self._busy(cluster)
+                time.sleep(0.05)
             yield
+
+    def _take(self, connection: Connection, parameters: dict[str, int]) -> bool:
+        with connection.begin():
+            question = text("SELECT pg_try_advisory_lock(:lock, :name)")
+            return bool(connection.scalar(question, parameters))
 
     # --- reading --------------------------------------------------------------------------------
 

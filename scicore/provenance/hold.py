@@ -19,7 +19,7 @@ from scicore.provenance import tables
 from scicore.provenance.patience import AWAY, PATIENCE_S, patiently
 
 _LOCK = 0x5C1C_0002  # with the run's id: the advisory lock of its master
-_VANISH_S = 3.0
+VANISH_S = 5.0  # for the session of a process that was killed
 _OVER = (RunState.FINISHED, RunState.FAILED)
 _PAUSED = RunState.PAUSED  # stays so until the user says otherwise
 # The server notices that a master is gone even while its session waits for somebody's lock.
@@ -128,7 +128,7 @@ class Hold:
     def _lock_or_refuse(self) -> None:
         """The session of a master that was killed takes a moment to vanish."""
         parameters = {"lock": _LOCK, "run": self._run_id}
-        deadline = time.monotonic() + _VANISH_S
+        deadline = time.monotonic() + VANISH_S
         while True:
             with self._connection.begin():
                 statement = text("SELECT pg_try_advisory_lock(:lock, :run)")
