@@ -13,13 +13,25 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scicore.errors import RunFailed, ScicumulusError
+    from scicore.notebook.front import Front
     from scicore.notebook.plan import Plan, plan
     from scicore.notebook.run import Run, attach, run
 
 __version__ = "0.1.0"
-__all__ = ["Plan", "Run", "RunFailed", "ScicumulusError", "__version__", "attach", "plan", "run"]
+__all__ = [
+    "Front",
+    "Plan",
+    "Run",
+    "RunFailed",
+    "ScicumulusError",
+    "__version__",
+    "attach",
+    "plan",
+    "run",
+]
 
 _HOME = {
+    "Front": "scicore.notebook.front",
     "Plan": "scicore.notebook.plan",
     "Run": "scicore.notebook.run",
     "RunFailed": "scicore.errors",

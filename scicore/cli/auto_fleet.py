@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from sqlalchemy import Connection
 
+from scicore.cli.joint import joint_grounds
 from scicore.cli.output import say
-from scicore.cli.preparation import Cloud, catalog_of, planned_grounds
+from scicore.cli.preparation import Cloud, catalog_of
 from scicore.errors import UsageError
 from scicore.model.cloud import VmType
 from scicore.model.cluster import ClusterRecord, Intent
@@ -63,7 +64,11 @@ def _alive(intent: Intent) -> int:
 
 
 def mixes_for(
-    connection: Connection, workflow: Workflow, cloud: Cloud, room: Room, objective: Objective
+    connection: Connection,
+    workflows: Sequence[Workflow],
+    cloud: Cloud,
+    room: Room,
+    objective: Objective,
 ) -> list[Grounds]:
     """What a planner is asked for each mix of VMs that may be the right one."""
     if cloud.processors:
@@ -71,8 +76,16 @@ def mixes_for(
             "--fleet auto: VMs that are rented have slots; --processors is for comparisons",
             "name the fleet, or leave --processors out",
         )
-    one_of_each = fleet_of(rentable(workflow, cloud))
-    grounds = planned_grounds(connection, workflow, one_of_each, cloud)
+    types = rentable(workflows[0], cloud)
+    for other in workflows[1:]:
+        if rentable(other, cloud) != types:
+            raise UsageError(
+                f"--fleet auto: {other.tag} names other VM types than {workflows[0].tag}",
+                "give them the same <machineTypes>, or name the fleet",
+            )
+    # Who sizes activations looks at the largest VM that they may get.
+    one_of_each = fleet_of([each for each in types if each.slots <= room.slots] or types)
+    grounds = joint_grounds(connection, workflows, cloud, one_of_each)
     wanted = _worth_planning(best_mixes(grounds.problem, room), objective)
     return [Grounds(mixed(grounds.problem, each.counts), grounds.estimates) for each in wanted]
 

@@ -48,14 +48,15 @@ def command(
     Several SPECs are planned together: their activations share the fleet. The lower bound is what
     no schedule can beat; a gap of 5% means that at most 5% can be gained.
     """
+    from scicore.cli.joint import as_one, joint_grounds
     from scicore.cli.loading import load
     from scicore.cli.planning import Wish, algorithm_of, policy_for, solve
-    from scicore.cli.preparation import Cloud, joint_grounds
+    from scicore.cli.preparation import Cloud
     from scicore.planners import PLANNERS
     from scicore.provenance.connection import connect, reading
 
     workflows = [load(spec).workflow for spec in specs]
-    workflow = workflows[0]
+    workflow = as_one(workflows)
     wanted = (
         algorithms.split(",")
         if algorithms is not None
@@ -66,9 +67,7 @@ def command(
     wishes = [Wish(name, seed, budget_s=budget) for name in names]
     with reading(connect(database_url).engine) as connection:
         policies = [policy_for(connection, workflow, wish) for wish in wishes]
-        _, grounds = joint_grounds(connection, workflows, cloud)
-    if len(workflows) > 1:  # what was learned about one of them says nothing about all
-        policies = [None] * len(wishes)
+        grounds = joint_grounds(connection, workflows, cloud)
     plans = []
     for wish, policy in zip(wishes, policies, strict=True):
         say(f"planning with {wish.algorithm} …")

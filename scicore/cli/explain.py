@@ -45,11 +45,12 @@ def explain_plan(
 ) -> None:
     """Where each activity's runtime estimate comes from, and why its VM was chosen.
 
-    With mdp, first which solver was chosen, and why. All as it was when plan ID was made. A choice
+    With mdp, first which solver was chosen, and why; then the plans that it belongs to: of its
+    front, or of workflows that share its VMs. All as it was when plan ID was made. A choice
     is compared with every other VM while all else stays as planned.
     """
+    from scicore.cli.explained_groups import choices_of, groups_document, groups_of, print_groups
     from scicore.errors import UsageError
-    from scicore.planners.alternatives import choices
     from scicore.provenance.connection import connect, reading
     from scicore.provenance.grounds import load_estimates, load_policy, load_problem
     from scicore.provenance.plans import load_plan
@@ -59,22 +60,25 @@ def explain_plan(
         estimates = load_estimates(connection, plan_id)
         problem = load_problem(connection, plan_id, plan.fleet)
         policy = load_policy(connection, plan_id) if plan.algorithm == "mdp" else None
-    if problem is None:
-        raise UsageError(
-            f"plan {plan_id} was made by a version that did not keep what plans rest on",
-            "make a new one with `scicumulus plan`",
-        )
-    if activation is not None and activation not in problem.activations:
-        raise UsageError(f"plan {plan_id} has no activation {activation!r}")
-    made = choices(problem, plan, _looked_at(plan, activation))
+        groups = groups_of(connection, plan_id)
+        if problem is None:
+            raise UsageError(
+                f"plan {plan_id} was made by a version that did not keep what plans rest on",
+                "make a new one with `scicumulus plan`",
+            )
+        if activation is not None and activation not in problem.activations:
+            raise UsageError(f"plan {plan_id} has no activation {activation!r}")
+        made = choices_of(connection, plan_id, plan, problem, _looked_at(plan, activation))
     if activation is not None:
         estimates = tuple(each for each in estimates if each.activity == made[0].activity)
     if as_json:
         solver = {} if policy is None else {"solver": solver_document(policy)}
-        print_json({**_document(plan_id, plan, estimates, made), **solver})
+        own = _document(plan_id, plan, estimates, made)
+        print_json({**own, **groups_document(groups), **solver})
         return
     if policy is not None:
         print_solver(policy)
+    print_groups(plan_id, groups)
     _print_estimates(estimates)
     click.echo()
     if activation is not None:

@@ -56,7 +56,7 @@ def explain_activation(activation: str, run: str, database_url: str | None, as_j
 def _chosen_because(connection: Connection, story: Story) -> str:
     """The planner's choice in words, as `explain plan` has it; empty when it is not known."""
     from scicore.cli.explain import because
-    from scicore.planners.alternatives import choices
+    from scicore.cli.explained_groups import choices_of
     from scicore.provenance.grounds import load_problem
     from scicore.provenance.plans import load_plan
 
@@ -66,7 +66,7 @@ def _chosen_because(connection: Connection, story: Story) -> str:
     problem = load_problem(connection, story.plan_id, plan.fleet)
     if problem is None or story.name not in problem.activations:
         return ""
-    made = choices(problem, plan, frozenset({story.name}))
+    made = choices_of(connection, story.plan_id, plan, problem, frozenset({story.name}))
     return because(made[0]) if made else ""
 
 

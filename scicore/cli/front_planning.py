@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,15 +17,19 @@ from scicore.cli.fronted import (
     say_constraint,
     say_neighbours,
 )
+from scicore.cli.joint import Stored, as_one, joint_grounds, store_joint, tags_of
 from scicore.cli.loading import Specification, load
 from scicore.cli.output import print_json, say
+from scicore.cli.planned import as_document, say_how_to_run
 from scicore.cli.planning import Wish, before_deadline, policy_for, solve_front
-from scicore.cli.preparation import Cloud, prepare_grounds, store_plan
+from scicore.cli.preparation import Cloud
 from scicore.cli.rental import ledger_of
 from scicore.cli.tradeoff import Choice, Doubt, choose
 from scicore.model.estimate import Grounds
 from scicore.model.objective import Objective
 from scicore.model.plan import Plan, Policy
+from scicore.model.workflow import Workflow
+from scicore.provenance.groups import Group, save_group
 from scicore.reports.front import draw_front
 from scicore.reports.learning import Learning
 
@@ -33,7 +38,7 @@ LEARNER = "reassign-pareto"  # where neither user nor workflow name a planner
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    spec: Path
+    specs: Sequence[Path]  # several share the VMs
     cloud: Cloud
     wish: Wish
     objective: Objective
@@ -50,66 +55,70 @@ def plan_front(
 ) -> int:
     from scicore.provenance.connection import connect
 
-    specification = load(asked.spec)
-    if not (specification.workflow.algorithm or asked.wish.algorithm):
+    specifications = [load(spec) for spec in asked.specs]
+    workflows = [each.workflow for each in specifications]
+    together = as_one(workflows)
+    if not (together.algorithm or asked.wish.algorithm):
         asked = replace(asked, wish=replace(asked.wish, algorithm=LEARNER))
     deadline_s = asked.objective.deadline_s
-    asked = replace(asked, wish=before_deadline(asked.wish, specification.workflow, deadline_s))
+    asked = replace(asked, wish=before_deadline(asked.wish, together, deadline_s))
     engine = connect(database_url).engine
-    asked_for, policy = _grounds(asked, specification, engine, database_url)
+    asked_for, policy = _grounds(asked, workflows, engine, database_url)
     plans: list[Plan] = []
     wish = asked.wish
     if wish.budget_s is not None:
         wish = replace(wish, budget_s=wish.budget_s / len(asked_for))
     with Learning(asked.wish.budget_s) as learning:
         for grounds in asked_for:
-            workflow = specification.workflow
-            plans += solve_front(workflow, grounds, wish, policy, lambda it: learning.step(*it))
+            plans += solve_front(together, grounds, wish, policy, lambda it: learning.step(*it))
     choice = choose(plans, asked.objective, asked.doubt)
-    plan_ids = _stored(engine, specification, choice)
+    stored = _stored(engine, specifications, choice)
     if picture is not None:
-        draw_front(chart_of(choice, specification.workflow.tag), picture)
+        draw_front(chart_of(choice, together.tag), picture)
         say(f"picture of the front: {picture}")
-    chosen_id = plan_ids[choice.chosen]
+    own = stored[choice.chosen]
+    plan_ids = [[each.plan_id for each in parts] for parts in stored]
     if as_json:
-        from scicore.cli.plan import as_document
-
-        own = as_document(chosen_id, choice.plan)
-        print_json({**own, **as_front_document(choice, plan_ids, auto=asked.auto)})
+        print_json(
+            {
+                **as_document(own, choice.plan, tags_of(workflows)),
+                **as_front_document(choice, plan_ids, auto=asked.auto),
+            }
+        )
     else:
-        print_front(choice, plan_ids, specification.workflow.tag)
+        print_front(choice, plan_ids, together.tag)
     say_constraint(choice)
     if asked.auto:
         say_neighbours(choice)
-    say(f"plan {chosen_id}: scicumulus run {asked.spec} --plan {chosen_id}")
+    say_how_to_run(own, asked.specs)
     return 0 if choice.kept else UNMET
 
 
 def _grounds(
-    asked: Asked, specification: Specification, engine: Engine, database_url: str | None
+    asked: Asked, workflows: Sequence[Workflow], engine: Engine, database_url: str | None
 ) -> tuple[list[Grounds], Policy | None]:
     """What the planner is asked: one fleet, or the mixes that may be right."""
     from scicore.provenance.connection import reading
 
-    workflow = specification.workflow
+    together = as_one(workflows)
     room = None
     if asked.auto:
-        room = room_of(workflow, asked.quota, ledger_of(database_url).all_open())
+        room = room_of(together, asked.quota, ledger_of(database_url).all_open())
     with reading(engine) as connection:
-        policy = policy_for(connection, workflow, asked.wish)
+        policy = policy_for(connection, together, asked.wish)
         if room is None:
-            return [prepare_grounds(connection, workflow, asked.cloud)], policy
-        return mixes_for(connection, workflow, asked.cloud, room, asked.objective), policy
+            return [joint_grounds(connection, workflows, asked.cloud)], policy
+        return mixes_for(connection, workflows, asked.cloud, room, asked.objective), policy
 
 
-def _stored(engine: Engine, specification: Specification, choice: Choice) -> list[int]:
-    """All plans of the front; what was learned is stored once, with the chosen one. What mdp keeps
-    is which solver made the plan: every plan's own."""
-    plan_ids = []
+def _stored(
+    engine: Engine, specifications: Sequence[Specification], choice: Choice
+) -> list[list[Stored]]:
+    """All plans of the front; what was learned is stored with the chosen one."""
     with engine.begin() as connection:
-        for candidate in choice.candidates:
-            plan = candidate.plan
-            if plan is not choice.plan and plan.algorithm != "mdp":
-                plan = replace(plan, policy=None)
-            plan_ids.append(store_plan(connection, specification, plan)[1])
-    return plan_ids
+        stored = [
+            store_joint(connection, specifications, each.plan, learned=each.plan is choice.plan)
+            for each in choice.candidates
+        ]
+        save_group(connection, Group.FRONT, [each.plan_id for parts in stored for each in parts])
+    return stored

@@ -16,7 +16,10 @@ from scicore.reports.front import FrontChart, FrontPoint, draw_front_text
 UNMET = 4  # exit code: no plan keeps the constraints
 
 
-def as_front_document(choice: Choice, plan_ids: Sequence[int], *, auto: bool) -> dict[str, Any]:
+PlanIds = Sequence[Sequence[int]]  # of each plan of the front, one per workflow
+
+
+def as_front_document(choice: Choice, plan_ids: PlanIds, *, auto: bool) -> dict[str, Any]:
     """Keys beside those of the chosen plan itself."""
     objective = choice.objective
     document: dict[str, Any] = {
@@ -28,10 +31,13 @@ def as_front_document(choice: Choice, plan_ids: Sequence[int], *, auto: bool) ->
         "probability": choice.probability if objective.constrained else None,
         "front": [
             {
-                "plan_id": plan_id,
+                "plan_id": own_ids[0] if len(own_ids) == 1 else None,
+                **({"plan_ids": own_ids} if len(own_ids) > 1 else {}),
                 "fleet": each.plan.fleet.text,
                 "makespan_s": each.plan.makespan_s,
                 "cost_usd": each.plan.cost_usd,
+                "lower_bound_s": each.plan.lower_bound_s,
+                "gap": each.plan.gap,
                 "held_usd": each.held_usd,
                 "p50_s": each.odds.time_s(0.5),
                 "p90_s": each.odds.time_s(0.9),
@@ -40,7 +46,7 @@ def as_front_document(choice: Choice, plan_ids: Sequence[int], *, auto: bool) ->
                 "probability": each.odds.keeps(objective) if objective.constrained else None,
                 "chosen": place == choice.chosen,
             }
-            for place, (plan_id, each) in enumerate(zip(plan_ids, choice.candidates, strict=True))
+            for place, (own_ids, each) in enumerate(zip(plan_ids, choice.candidates, strict=True))
         ],
     }
     if auto:
@@ -59,18 +65,18 @@ def _brief(plan: Plan | None) -> dict[str, Any] | None:
     }
 
 
-def print_front(choice: Choice, plan_ids: Sequence[int], tag: str) -> None:
+def print_front(choice: Choice, plan_ids: PlanIds, tag: str) -> None:
     share = f"{choice.doubt.confidence:.0%}"
     constrained = choice.objective.constrained
     columns = ["", "plan", "makespan", f"{share} within", "cost USD", f"{share} within USD"]
     columns += ["held USD", *(["kept"] if constrained else []), "VMs"]
     rows = []
-    for place, (plan_id, each) in enumerate(zip(plan_ids, choice.candidates, strict=True)):
+    for place, (own_ids, each) in enumerate(zip(plan_ids, choice.candidates, strict=True)):
         kept = f"{each.odds.keeps(choice.objective):.0%}"
         rows.append(
             (
                 "→" if place == choice.chosen else "",
-                plan_id,
+                ", ".join(map(str, own_ids)),
                 time_text(each.plan.makespan_s),
                 time_text(each.odds.time_s(choice.doubt.confidence)),
                 f"{each.plan.cost_usd:.4f}",

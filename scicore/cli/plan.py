@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,10 +14,9 @@ from scicore.cli.options import (
     problem_options,
     seed_option,
     settings_option,
-    sizing_of,
     sizing_option,
 )
-from scicore.cli.output import database_option, json_option, print_json, print_table, say
+from scicore.cli.output import database_option, json_option, print_json, say
 
 if TYPE_CHECKING:
     from scicore.model.plan import Plan
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 @click.command(
     epilog="Example: scicumulus plan workflow.xml --fleet 8xt2.micro,1xt2.2xlarge --budget 5s"
 )
-@click.argument("spec", type=click.Path(path_type=Path))
+@click.argument("specs", metavar="SPEC…", nargs=-1, required=True, type=click.Path(path_type=Path))
 @problem_options
 @algorithm_option
 @seed_option
@@ -45,7 +43,7 @@ if TYPE_CHECKING:
 @database_option
 @json_option
 def command(
-    spec: Path,
+    specs: tuple[Path, ...],
     fleet: str | None,
     catalog: Path | None,
     transfer: str | None,
@@ -72,14 +70,19 @@ def command(
     SPEC is SciCumulus XML, DAX or WfFormat. Runtimes are learned from earlier runs; `scicumulus
     explain plan ID` says how. A learner starts from what it learned last for this workflow.
 
+    Several SPECs are planned together: their activations share the fleet. Each workflow gets a plan
+    of its own, to be run at the same time as the others.
+
     With --objective, --deadline or --max-cost, all plans that trade time for money are made, shown
     and stored, and one is chosen; exit code 4 if none keeps the limits. `--fleet auto` chooses the
     VMs, too.
     """
     from scicore.cli.auto_fleet import AUTO
+    from scicore.cli.joint import as_one, joint_grounds, store_joint, tags_of
     from scicore.cli.loading import load
+    from scicore.cli.planned import as_document, print_plan, say_how_to_run
     from scicore.cli.planning import Wish, policy_for, read_settings_option, solve
-    from scicore.cli.preparation import Cloud, prepare_grounds, store_plan
+    from scicore.cli.preparation import Cloud
     from scicore.provenance.connection import connect, reading
     from scicore.reports.learning import Learning
     from scicore.reports.picture import require_format
@@ -89,7 +92,7 @@ def command(
     if picture is not None:
         require_format(picture, "--picture front.png")
     wish = Wish(algorithm, seed, read_settings_option(settings), budget)
-    cloud = Cloud(fleet, catalog, transfer, not no_boot, processors, sizing_of(sizing))
+    cloud = Cloud(fleet, catalog, transfer, not no_boot, processors, sizing)
     if fleet == AUTO or any(each is not None for each in (objective, deadline, max_cost, picture)):
         from scicore.cli.front_planning import Asked, plan_front
         from scicore.errors import UsageError
@@ -100,70 +103,27 @@ def command(
                 "leave it out, or draw the front with --picture FILE",
             )
         goal = objective_of(objective, deadline, max_cost)
-        asked = Asked(spec, cloud, wish, goal, doubt_of(confidence, noise, seed), quota)
+        asked = Asked(specs, cloud, wish, goal, doubt_of(confidence, noise, seed), quota)
         return plan_front(asked, picture, database_url, as_json=as_json)
-    specification = load(spec)
-    cloud = replace(cloud, sizing=sizing_of(sizing, specification.workflow))
+    specifications = [load(spec) for spec in specs]
+    workflows = [each.workflow for each in specifications]
+    together = as_one(workflows)
     engine = connect(database_url).engine
     with reading(engine) as connection:
-        grounds = prepare_grounds(connection, specification.workflow, cloud)
-        policy = policy_for(connection, specification.workflow, wish)
+        grounds = joint_grounds(connection, workflows, cloud)
+        policy = policy_for(connection, together, wish)
     with Learning(budget) as learning:
-        plan = solve(
-            specification.workflow,
-            grounds,
-            wish,
-            policy,
-            lambda progress: learning.step(*progress),
-        )
+        plan = solve(together, grounds, wish, policy, lambda progress: learning.step(*progress))
     with engine.begin() as connection:
-        _, plan_id = store_plan(connection, specification, plan)
+        stored = store_joint(connection, specifications, plan)
     if curve is not None:
-        _draw(learning, plan, specification.workflow.tag, curve)
+        _draw(learning, plan, together.tag, curve)
     if as_json:
-        print_json(as_document(plan_id, plan))
+        print_json(as_document(stored, plan, tags_of(workflows)))
         return 0
-    _print_vms(plan)
-    say(
-        f"plan {plan_id} ({plan.algorithm}): {len(plan.assignments)} activations, "
-        f"makespan {plan.makespan_s:.2f} s (at most {plan.gap:.1%} above the optimum), "
-        f"${plan.cost_usd:.4f}, planned in {plan.planning_s:.3f} s"
-    )
-    say(f"why: scicumulus explain plan {plan_id}")
-    say(f"run it: scicumulus run {spec} --plan {plan_id}")
+    print_plan(stored, plan, tags_of(workflows))
+    say_how_to_run(stored, specs)
     return 0
-
-
-def as_document(plan_id: int, plan: Plan) -> dict[str, object]:
-    """The stable keys of `plan --json`."""
-    return {
-        "plan_id": plan_id,
-        "algorithm": plan.algorithm,
-        "seed": plan.seed,
-        "fleet": plan.fleet.text,
-        "activations": len(plan.assignments),
-        "makespan_s": plan.makespan_s,
-        "cost_usd": plan.cost_usd,
-        "lower_bound_s": plan.lower_bound_s,
-        "gap": plan.gap,
-        "planning_s": plan.planning_s,
-    }
-
-
-def _print_vms(plan: Plan) -> None:
-    cpus = dict.fromkeys((each.activation for each in plan.assignments), 1)
-    if plan.grounds is not None and plan.grounds.problem.cpus:
-        problem = plan.grounds.problem
-        cpus = dict(zip(problem.activations, problem.cpus, strict=True))
-    rows = []
-    for vm in plan.fleet.vms:
-        own = [each for each in plan.assignments if each.vm == vm.id]
-        busy_s = sum((each.finish_s - each.start_s) * cpus[each.activation] for each in own)
-        until_s = max((each.finish_s for each in own), default=0.0)
-        offered_s = vm.type.slots * plan.makespan_s
-        share = f"{busy_s / offered_s:.0%}" if offered_s else ""
-        rows.append((vm.id, vm.type.slots, len(own), busy_s, share, until_s))
-    print_table(("VM", "slots", "activations", "busy slot s", "utilised", "until s"), rows)
 
 
 def _draw(learning: Learning, plan: Plan, tag: str, file: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from provisioning.catalog import CATALOG, load_catalog, load_tariff
 from scicore.cli.grounds import grounds_of
 from scicore.cli.loading import Specification, default_fleet
+from scicore.cli.options import sizing_of
 from scicore.cli.planning import (
     EVOLVING,
     EVOLVING_S,
@@ -29,7 +30,7 @@ from scicore.model.cloud import Fleet, VmType, as_processors, parse_fleet
 from scicore.model.estimate import Grounds
 from scicore.model.money import FREE, Tariff
 from scicore.model.plan import Plan
-from scicore.model.problem import Transfer, joined
+from scicore.model.problem import Transfer
 from scicore.model.workflow import FieldType, Workflow
 from scicore.provenance.grounds import save_grounds, save_policy
 from scicore.provenance.plans import save_plan
@@ -45,7 +46,7 @@ class Cloud:
     transfer: str | None = None  # None: edge, or none where all VMs are this machine
     boot: bool = True
     processors: bool = False  # a VM is one processor, as the papers have it
-    sizing: str = ""  # activations are planned with what they will get; empty = what they declare
+    sizing: str | None = None  # who sizes activations; None: as the workflow says; empty: nobody
 
 
 def catalog_of(file: Path | None, workflow: Workflow) -> dict[str, VmType]:
@@ -90,26 +91,6 @@ def prepare_grounds(connection: Connection, workflow: Workflow, cloud: Cloud) ->
     return planned_grounds(connection, workflow, fleet, cloud)
 
 
-def joint_grounds(
-    connection: Connection, workflows: Sequence[Workflow], cloud: Cloud
-) -> tuple[str, Grounds]:
-    """The same for several workflows that share the VMs; and what they are called together."""
-    parts: dict[str, Grounds] = {}
-    for workflow in workflows:
-        alike = sum(other.tag == workflow.tag for other in workflows[: len(parts)])
-        tag = f"{workflow.tag}#{alike + 1}" if alike else workflow.tag
-        parts[tag] = prepare_grounds(connection, workflow, cloud)
-    tags = " + ".join(parts)
-    if len(parts) == 1:
-        return tags, parts[tags]
-    estimates = tuple(
-        replace(each, activity=f"{tag}/{each.activity}")
-        for tag, part in parts.items()
-        for each in part.estimates
-    )
-    return tags, Grounds(joined({tag: part.problem for tag, part in parts.items()}), estimates)
-
-
 def planned_grounds(
     connection: Connection, workflow: Workflow, fleet: Fleet, cloud: Cloud
 ) -> Grounds:
@@ -118,7 +99,8 @@ def planned_grounds(
     default = Transfer.NONE if here else Transfer.EDGE
     transfer = default if cloud.transfer is None else Transfer(cloud.transfer)
     catalog = catalog_of(cloud.catalog, workflow)
-    grounds = grounds_of(connection, workflow, fleet, catalog, transfer, cloud.boot, cloud.sizing)
+    sizing = sizing_of(cloud.sizing, workflow)
+    grounds = grounds_of(connection, workflow, fleet, catalog, transfer, cloud.boot, sizing)
     tariff = tariff_of(cloud.catalog)
     if not tariff.usd_per_gb:
         return grounds
@@ -172,11 +154,14 @@ def _named_files(workflow: Workflow) -> Iterator[tuple[int, str, Path]]:
                     yield number, name, Path(row[place])
 
 
-def store_plan(connection: Connection, specification: Specification, plan: Plan) -> tuple[int, int]:
-    """Ids of the workflow and of the plan, which is stored with all that it rests on."""
+def store_plan(
+    connection: Connection, specification: Specification, plan: Plan, about: str | None = None
+) -> tuple[int, int]:
+    """Ids of the workflow and of the plan, which is stored with all that it rests on; `about`: what
+    was learned is about more workflows than this one, which are called so together."""
     workflow_id = save_workflow(connection, specification.workflow, specification.source)
     plan_id = save_plan(connection, workflow_id, plan)
-    save_policy(connection, plan_id, specification.workflow.tag, plan)
+    save_policy(connection, plan_id, about or specification.workflow.tag, plan)
     if plan.grounds is not None:
         save_grounds(connection, plan_id, plan.grounds)
     return workflow_id, plan_id

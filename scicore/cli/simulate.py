@@ -165,6 +165,7 @@ def _stored(
     from scicore.model.problem import Transfer
     from scicore.provenance.connection import reading
     from scicore.provenance.grounds import load_problem
+    from scicore.provenance.groups import Group, load_group
     from scicore.provenance.plans import load_plan
 
     if cloud.fleet or algorithm:
@@ -178,6 +179,7 @@ def _stored(
     with reading(engine) as connection:
         _, plan = load_plan(connection, plan_id)
         problem = load_problem(connection, plan_id, plan.fleet)
+        others = [each.plan_id for each in load_group(connection, Group.JOINT, plan_id)]
         if problem is None:  # made before problems were stored
             workflow = specification.workflow
             problem = planned_grounds(connection, workflow, plan.fleet, cloud).problem
@@ -187,6 +189,9 @@ def _stored(
             f"plan {plan_id} was made for another workflow than {specification.workflow.tag}",
             "make a new plan with `scicumulus plan`",
         )
+    if others:
+        together = ", ".join(str(other) for other in others if other != plan_id)
+        say(f"plan {plan_id} shares its VMs with plan {together}: here it has them alone")
     if cloud.transfer is not None:
         problem = replace(problem, transfer=Transfer(cloud.transfer))
     return (problem if cloud.boot else replace(problem, boot=False)), plan
@@ -195,19 +200,19 @@ def _stored(
 def _made(
     engine: Engine, specifications: Sequence[Specification], cloud: Cloud, wish: Wish
 ) -> tuple[str, Problem, Plan]:
+    from scicore.cli.joint import as_one, joint_grounds
     from scicore.cli.planning import policy_for, solve
-    from scicore.cli.preparation import joint_grounds
     from scicore.provenance.connection import reading
     from scicore.reports.learning import Learning
 
     workflows = [each.workflow for each in specifications]
+    together = as_one(workflows)
     with reading(engine) as connection:
-        policy = policy_for(connection, workflows[0], wish)
-        tag, grounds = joint_grounds(connection, workflows, cloud)
-    policy = policy if len(workflows) == 1 else None  # one's says nothing about all
+        policy = policy_for(connection, together, wish)
+        grounds = joint_grounds(connection, workflows, cloud)
     with Learning(wish.budget_s) as learning:
-        plan = solve(workflows[0], grounds, wish, policy, lambda each: learning.step(*each))
-    return tag, grounds.problem, plan
+        plan = solve(together, grounds, wish, policy, lambda each: learning.step(*each))
+    return together.tag, grounds.problem, plan
 
 
 def _attempts(specification: Specification) -> int:

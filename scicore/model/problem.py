@@ -86,6 +86,36 @@ def joined(problems: Mapping[str, Problem]) -> Problem:
     )
 
 
+def parted(problem: Problem, tags: Sequence[str]) -> dict[str, Problem]:
+    """The other way round: what was joined under these tags, each under its own names again."""
+    owners = [
+        max((tag for tag in tags if name.startswith(f"{tag}/")), key=len)
+        for name in problem.activations
+    ]
+    return {tag: _part(problem, tag, owners) for tag in tags}
+
+
+def _part(problem: Problem, tag: str, owners: Sequence[str]) -> Problem:
+    own = [index for index, owner in enumerate(owners) if owner == tag]
+    place = {index: number for number, index in enumerate(own)}
+    edges = [number for number, (parent, _) in enumerate(problem.edges) if parent in place]
+    ends = [problem.edges[number] for number in edges]
+
+    def kept(values: tuple[int, ...], indices: list[int]) -> tuple[int, ...]:
+        return tuple(values[index] for index in indices) if values else ()
+
+    return replace(
+        problem,
+        activations=tuple(problem.activations[index].removeprefix(f"{tag}/") for index in own),
+        activities=tuple(problem.activities[index].removeprefix(f"{tag}/") for index in own),
+        edges=tuple((place[parent], place[child]) for parent, child in ends),
+        runtime_s=np.ascontiguousarray(problem.runtime_s[own]),
+        edge_bytes=kept(problem.edge_bytes, edges),
+        cpus=kept(problem.cpus, own),
+        memory_mb=kept(problem.memory_mb, own),
+    )
+
+
 def _tagged(names: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(f"{tag}/{name}" for tag, own in names.items() for name in own)
 

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from scicore.errors import UsageError
+from scicore.model.parameters import read_settings
 from scicore.planners.base import Planner
 from scicore.planners.brs import Brs
 from scicore.planners.dqn import Dqn
@@ -21,7 +22,6 @@ from scicore.planners.mdp import Mdp
 from scicore.planners.min_min import MinMin
 from scicore.planners.mopso import Mopso
 from scicore.planners.nsga2 import Nsga2
-from scicore.planners.parameters import read_settings
 from scicore.planners.peft import Peft
 from scicore.planners.reassign import Reassign
 from scicore.planners.reassign_pareto import ReassignPareto

@@ -20,10 +20,10 @@ from scicore.kernel.jit import suited
 from scicore.kernel.strict import decode, lengths_ms
 from scicore.model.cloud import Fleet
 from scicore.model.front import Front
+from scicore.model.parameters import Parameters, as_texts
 from scicore.model.plan import Assignment, Plan, Policy
 from scicore.model.problem import Problem
 from scicore.planners.bounds import bounds_of
-from scicore.planners.parameters import Parameters, as_texts
 
 P = TypeVar("P", bound=Parameters)
 LONGEST_S = 1e11  # three thousand years; sums of such runtimes still fit into 64 bits of ms

@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from scicore.kernel.best_resource import FINISH, SPEED, START, best_resources
 from scicore.kernel.instance import Instance, Ints
+from scicore.model.parameters import Parameters, setting
 from scicore.planners.heuristic import Heuristic, handed_out
-from scicore.planners.parameters import Parameters, setting
 
 
 class Best(StrEnum):

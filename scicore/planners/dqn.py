@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from scicore.kernel.instance import Floats, Ints
 from scicore.model.front import Front
+from scicore.model.parameters import Parameters, setting
 from scicore.model.plan import Plan, Policy
 from scicore.model.problem import Problem
 from scicore.planners.base import Budget, Planner, Report, order_by_start, to_plan, validated
 from scicore.planners.markov_game import AGENTS, FEATURES, Game, GrowthIn
-from scicore.planners.parameters import Parameters, setting
 from scicore.planners.q_network import Networks, from_data, new_networks, to_data
 from scicore.planners.replay import Replay, Sample
 from scicore.planners.trade_off import Appraiser

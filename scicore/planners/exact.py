@@ -11,6 +11,7 @@ import numpy as np
 from scicore.errors import UsageError
 from scicore.kernel.instance import NEVER, Instance, Ints
 from scicore.kernel.strict import decode, lag_ms, lengths_ms, new_lanes, occupy, opening_ms
+from scicore.model.parameters import Parameters, setting
 from scicore.model.plan import Plan, Policy
 from scicore.model.problem import Problem
 from scicore.planners.base import (
@@ -25,7 +26,6 @@ from scicore.planners.base import (
 )
 from scicore.planners.bounds import lower_bound_ms
 from scicore.planners.heft import schedule
-from scicore.planners.parameters import Parameters, setting
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model

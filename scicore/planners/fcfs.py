@@ -8,8 +8,8 @@ import numpy as np
 
 from scicore.kernel.instance import NEVER, Instance, Ints
 from scicore.kernel.strict import new_lanes, occupy, opening_ms, ready_ms
+from scicore.model.parameters import Parameters
 from scicore.planners.heuristic import Heuristic
-from scicore.planners.parameters import Parameters
 
 
 class Fcfs(Heuristic[Parameters]):

@@ -7,10 +7,10 @@ from typing import TypeVar
 
 from scicore.model.front import Front
 from scicore.model.objective import Goal, Objective
+from scicore.model.parameters import Parameters
 from scicore.model.plan import Plan, Policy
 from scicore.model.problem import Problem
 from scicore.planners.base import Budget, Planner, Report
-from scicore.planners.parameters import Parameters
 
 P = TypeVar("P", bound=Parameters)
 

@@ -13,6 +13,7 @@ from scicore.kernel.evolution import PAIRING, Population, Rules, new_population,
 from scicore.kernel.instance import NEVER, Instance, Ints
 from scicore.kernel.jit import suited
 from scicore.model.front import Front, front_of, non_dominated
+from scicore.model.parameters import Parameters, setting
 from scicore.model.plan import Plan, Policy
 from scicore.model.problem import Problem
 from scicore.planners.base import (
@@ -26,7 +27,6 @@ from scicore.planners.base import (
 )
 from scicore.planners.bounds import bounds_of
 from scicore.planners.heft import schedule
-from scicore.planners.parameters import Parameters, setting
 
 PRICES_OF_TIME = (1.0, 0.01, 0.1, 10.0, 100.0)  # of a front, times `hour_usd`
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from scicore.kernel.instance import NEVER, Floats, Instance, Ints
 from scicore.kernel.strict import Lanes, new_lanes, occupy, opening_ms, ready_ms
-from scicore.planners.parameters import Parameters, setting
+from scicore.model.parameters import Parameters, setting
 from scicore.planners.trade_off import Appraiser, TradeOff
 
 

@@ -8,9 +8,12 @@ from scicore.kernel.earliest_finish import inserted
 from scicore.kernel.instance import Floats, Instance, Ints
 from scicore.kernel.jit import suited
 from scicore.kernel.ranking import mean_ms_per_byte, mean_runtimes_ms, upward_ranks
-from scicore.planners.base import no_bias, order_by_start
+from scicore.model.parameters import Parameters
+from scicore.planners.base import (
+    no_bias,
+    order_by_start,
+)
 from scicore.planners.heuristic import Heuristic
-from scicore.planners.parameters import Parameters
 
 
 class Heft(Heuristic[Parameters]):

@@ -10,10 +10,10 @@ import numpy as np
 
 from scicore.kernel.instance import Instance, Ints
 from scicore.kernel.jit import suited
+from scicore.model.parameters import Parameters
 from scicore.model.plan import Plan, Policy
 from scicore.model.problem import Problem
 from scicore.planners.base import Budget, Planner, Report, to_plan, validated
-from scicore.planners.parameters import Parameters
 
 P = TypeVar("P", bound=Parameters)
 

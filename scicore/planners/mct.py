@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from scicore.kernel.instance import Instance, Ints
 from scicore.kernel.mapping import on_arrival
+from scicore.model.parameters import Parameters
 from scicore.planners.heuristic import Heuristic, handed_out
-from scicore.planners.parameters import Parameters
 
 
 class Mct(Heuristic[Parameters]):

@@ -11,6 +11,7 @@ import numpy as np
 from scicore.errors import UsageError
 from scicore.model.experience import Experience, Moment, Result
 from scicore.model.front import Front, front_of
+from scicore.model.parameters import Parameters, as_texts, read_settings, setting
 from scicore.model.plan import Plan, Policy
 from scicore.model.problem import Problem
 from scicore.planners.base import Budget, Planner, Report
@@ -24,7 +25,6 @@ from scicore.planners.decision_process import (
     learned,
 )
 from scicore.planners.ga import Ga, GaParameters
-from scicore.planners.parameters import Parameters, as_texts, read_settings, setting
 
 KIND = "mdp"
 SOLVERS = "start=heft confidence=1; start=heft confidence=0.5; start=heft confidence=0.1"

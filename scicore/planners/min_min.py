@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from scicore.kernel.instance import Instance, Ints
 from scicore.kernel.mapping import SHORTEST, in_batches, when_idle
+from scicore.model.parameters import Parameters, setting
 from scicore.planners.heuristic import Heuristic, handed_out
-from scicore.planners.parameters import Parameters, setting
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from scicore.kernel.appraisal import orders_by_priority
 from scicore.kernel.instance import Floats, Instance, Ints
 from scicore.kernel.jit import suited
 from scicore.model.front import Point, non_dominated
-from scicore.planners.parameters import Parameters, setting
+from scicore.model.parameters import Parameters, setting
 from scicore.planners.trade_off import Appraiser, TradeOff, allowed_vms
 
 SHARED = 10.0  # fitness that the particles of one hypercube share

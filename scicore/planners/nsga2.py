@@ -9,7 +9,7 @@ import numpy as np
 from scicore.kernel.appraisal import orders_by_priority
 from scicore.kernel.instance import Floats, Instance, Ints
 from scicore.kernel.jit import suited
-from scicore.planners.parameters import Parameters, setting
+from scicore.model.parameters import Parameters, setting
 from scicore.planners.trade_off import Appraiser, TradeOff, allowed_vms
 
 

@@ -9,9 +9,11 @@ from scicore.kernel.instance import NEVER, Floats, Instance, Ints
 from scicore.kernel.jit import suited
 from scicore.kernel.optimistic import optimistic_costs
 from scicore.kernel.ranking import mean_ms_per_byte, order_by_priority
-from scicore.planners.base import order_by_start
+from scicore.model.parameters import Parameters
+from scicore.planners.base import (
+    order_by_start,
+)
 from scicore.planners.heuristic import Heuristic
-from scicore.planners.parameters import Parameters
 
 
 class Peft(Heuristic[Parameters]):

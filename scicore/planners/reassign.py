@@ -10,11 +10,11 @@ import numpy as np
 from scicore.kernel.instance import Floats, Instance, Ints
 from scicore.kernel.jit import suited
 from scicore.kernel.reassign_episode import Memory, Rules, episode
+from scicore.model.parameters import Parameters, setting
 from scicore.model.plan import Plan, Policy
 from scicore.model.problem import Problem
 from scicore.planners.base import Budget, Planner, Progress, Report, to_plan, validated
 from scicore.planners.bounds import bounds_of
-from scicore.planners.parameters import Parameters, setting
 from scicore.planners.q_table import kept, recalled
 
 

@@ -25,13 +25,13 @@ from scicore.kernel.trading import (
 )
 from scicore.model.front import Front, front_of
 from scicore.model.objective import Goal, Objective
+from scicore.model.parameters import Parameters, setting
 from scicore.model.plan import Plan, Policy
 from scicore.model.problem import Problem
 from scicore.planners.base import Budget, Progress, Report, to_plan, validated
 from scicore.planners.bounds import bounds_of
 from scicore.planners.front_planner import FrontPlanner
 from scicore.planners.heft import ranks_ms
-from scicore.planners.parameters import Parameters, setting
 from scicore.planners.reassign_plus import FEW, ReassignPlus, ReassignPlusParameters
 from scicore.planners.refinement import Meter
 from scicore.planners.subfleets import quick_parts

@@ -10,6 +10,7 @@ from scicore.kernel.arena import Arena, arena_of, spread, vms_of_lanes
 from scicore.kernel.instance import Instance, Ints
 from scicore.kernel.jit import load, suited
 from scicore.kernel.search import FINISH, LANE, START
+from scicore.model.parameters import Parameters, setting
 from scicore.model.plan import Plan, Policy
 from scicore.model.problem import Problem
 from scicore.planners.base import (
@@ -24,7 +25,6 @@ from scicore.planners.base import (
 )
 from scicore.planners.bounds import bounds_below, path_bound_ms
 from scicore.planners.heft import ranks_ms, schedule
-from scicore.planners.parameters import Parameters, setting
 from scicore.planners.policy import Episode, Mind, World, neutral, remembered, to_data, varied
 from scicore.planners.refinement import Best, Meter, Phase, anneal, replayed
 

@@ -33,8 +33,10 @@ def text_of(vms: Sequence[Vm]) -> str:
 
 
 def _word(vm: Vm) -> str:
-    many_local = vm.type.name == "local" and vm.type.slots > 1
-    return f"local:{vm.type.slots}" if many_local else vm.type.name
+    kind = vm.type
+    if kind.name != "local" or (kind.slots == 1 and not kind.memory_mb):
+        return kind.name
+    return f"local:{kind.slots}" + (f":{kind.memory_mb}mb" if kind.memory_mb else "")
 
 
 def restricted(problem: Problem, vms: Sequence[int]) -> Problem:

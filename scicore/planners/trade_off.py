@@ -12,13 +12,13 @@ from scicore.kernel.billing import prices_of
 from scicore.kernel.instance import NEVER, Floats, Instance, Ints
 from scicore.kernel.jit import suited
 from scicore.model.front import Front
+from scicore.model.parameters import Parameters
 from scicore.model.plan import Policy
 from scicore.model.problem import Problem
 from scicore.planners.archive import Archive
 from scicore.planners.base import Budget, Progress, Report, validated
 from scicore.planners.bounds import path_bound_ms
 from scicore.planners.front_planner import FrontPlanner
-from scicore.planners.parameters import Parameters
 
 P = TypeVar("P", bound=Parameters)
 

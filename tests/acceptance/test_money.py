@@ -47,6 +47,13 @@ def test_all_plans_of_the_front_are_told_and_stored(
         assert stored[plan["plan_id"]] == expected
         assert plan["p50_s"] <= plan["p90_s"]
     cheapest = str(plans[-1]["plan_id"])
+    explained = told(module_console, "explain", "plan", cheapest)
+    assert [each["plan_id"] for each in explained["front"]] == [each["plan_id"] for each in plans]
+    assert explained["joint"] == []
+    said = module_console("explain", "plan", cheapest)
+    assert f"plan {cheapest} is one of a front, time against money: {plans[0]['plan_id']} (" in (
+        said.out
+    )
     simulated = told(module_console, "simulate", trace, "--plan", cheapest)
     assert simulated["makespan_s"] == plans[-1]["makespan_s"]
     assert simulated["cost_usd"] == pytest.approx(plans[-1]["cost_usd"])

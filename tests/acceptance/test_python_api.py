@@ -21,6 +21,7 @@ from tests.acceptance.workflows import PASS_ON, Step, write_workflow
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+KINDS = ("t3.micro", "c5.large")
 FAILS = f"""
 echo "image $1 has no stars" >&2
 [ "$1" != 2 ] || exit 3
@@ -72,6 +73,22 @@ def test_every_block_of_the_page_does_what_it_says(there: Console) -> None:
     assert set(found["table"]["algorithm"]) == {"fcfs", "heft", "reassign-plus"}
     assert len(plan.assignments()) == plan.activations == 72
     assert plan.makespan_s >= plan.lower_bound_s
+    assert plan.front is None
+    best, rented = found["best"], found["rented"]
+    assert best.front.kept
+    assert best.front.probability >= best.front.confidence == 0.9
+    assert best.id == best.front.plans[0].id  # the limit is generous
+    assert list(found["front"]["plan_id"]) == [each.id for each in best.front]
+    assert list(found["front"]["chosen"]).count(True) == 1
+    times = [each.makespan_s for each in best.front]
+    assert times == sorted(times)
+    cheapest = found["cheapest"]
+    assert cheapest.cost_usd == min(each.cost_usd for each in best.front)
+    assert set(cheapest.assignments()["vm"]) <= {f"{kind}-{n}" for kind in KINDS for n in range(5)}
+    assert rented.fleet != "auto"
+    assert rented.id in {each.id for each in rented.front}
+    # A front's plans are asked about on their own VMs.
+    assert cheapest.compare(["heft"], progress=False)["cost_usd"][0] >= 0
 
 
 def test_a_run_that_fails_raises_with_command_host_and_last_words(there: Console) -> None:
@@ -108,6 +125,11 @@ def test_mistakes_are_told_apart(there: Console, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(UsageError, match="there is no run 99999"):
         scicore.attach(99999)
     plan = scicore.plan(spec, fleet="1xlocal", algorithm="heft", progress=False)
+    # A minute is paid at least, whatever earlier runs tell about its runtime.
+    dear = scicore.plan(spec, fleet="1xt2.micro", max_cost=1e-6, algorithm="heft", progress=False)
+    assert dear.front is not None
+    assert dear.front.kept is False
+    assert len(dear.front) == 1
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(UsageError, match=r'pip install "scicumulus\[notebook\]"'):
         plan.assignments()

@@ -55,7 +55,7 @@ def write(directory: Path, program: str, activity: str, columns: str, rows: list
     return spec
 
 
-def load_workflow(directory: Path, tag: str) -> Path:
+def load_workflow(directory: Path, tag: str, sizing: str = "off") -> Path:
     """Eight inputs of 2 to 5.5 MB. Workflows of one tag learn from each other."""
     directory.mkdir()
     rows = []
@@ -80,7 +80,7 @@ def load_workflow(directory: Path, tag: str) -> Path:
       <field name="CORES" type="float" output="output"/>
     </activity>
   </conceptualWorkflow>
-  <executionWorkflow tag="load" max_failure="1">
+  <executionWorkflow tag="load" max_failure="1" sizing="{sizing}">
     <relation name="input" filename="input.dataset"/>
   </executionWorkflow>
 </SciCumulus>

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.console import Console
+from tests.acceptance.workflows import Step, write_workflow
 
 ROOT = Path(__file__).resolve().parents[2]
 GENERATOR = ROOT / "workflows" / "montage_trace" / "generate.py"
@@ -45,6 +46,75 @@ def test_workflows_that_share_a_fleet_are_compared_and_simulated_together(
     assert both["makespan_s"] == document["results"][0]["makespan_s"] > alone["makespan_s"]
     twice = told(module_console, "simulate", traces[0], *traces[:1], *FLEET, "--algorithm", "heft")
     assert twice["activations"] == 2 * alone["activations"]
+
+
+def test_workflows_are_planned_together_and_each_is_run_by_its_own_part(console: Console) -> None:
+    names = ("one", "two")
+    specs = [
+        write_workflow(
+            console.directory / name,
+            [Step("first"), Step("second", after="first")],
+            [[str(number)] for number in range(3)],
+            tag=name,
+        )
+        for name in names
+    ]
+    both = told(console, "plan", *specs, "--fleet", "2xlocal", "--algorithm", "heft")
+    simulated = told(console, "simulate", *specs, "--fleet", "2xlocal", "--algorithm", "heft")
+    assert both["plan_id"] is None
+    assert both["makespan_s"] == simulated["makespan_s"] == 6  # 12 activations of a second
+    assert [each["workflow"] for each in both["plans"]] == [*names]
+    assert [each["activations"] for each in both["plans"]] == [6, 6]
+    assert max(each["makespan_s"] for each in both["plans"]) == 6
+
+    ids = [each["plan_id"] for each in both["plans"]]
+    taken = console.rows(
+        "SELECT vm, start_s, count(*) FROM assignment WHERE plan_id = ANY(%s) GROUP BY vm, start_s",
+        ids,
+    )
+    assert {count for _, _, count in taken} == {1}  # neither takes the other's slot
+    explained = told(console, "explain", "plan", str(ids[1]))
+    assert [(each["plan_id"], each["workflow"]) for each in explained["joint"]] == [
+        *zip(ids, names, strict=True)
+    ]
+    for choice in explained["choices"]:  # no other VM is free, because of the other workflow
+        assert choice["alternatives"][0]["finish_s"] >= choice["finish_s"]
+    assert f"plan {ids[0]} of one" in console("explain", "plan", str(ids[1])).out
+    alone = console("simulate", specs[0], "--plan", str(ids[0]))
+    assert f"shares its VMs with plan {ids[1]}" in alone.err
+
+    commands = [
+        ("run", spec, "--plan", str(plan_id), "--dispatch", "strict", "--json")
+        for spec, plan_id in zip(specs, ids, strict=True)
+    ]
+    for said, plan_id in zip(console.together(commands), ids, strict=True):
+        assert said.code == 0, said
+        assert said.document["plan_id"] == plan_id
+        kept = console.rows(
+            "SELECT activation.vm = assignment.vm AND activation.position = assignment.position"
+            " FROM activation JOIN assignment ON assignment.activation = activation.name"
+            " WHERE run_id = %s AND plan_id = %s",
+            said.document["run_id"],
+            plan_id,
+        )
+        assert kept == [(True,)] * 6
+
+
+def test_a_front_of_workflows_together_has_a_plan_for_each(
+    module_console: Console, traces: tuple[Path, Path]
+) -> None:
+    words = ("plan", *traces, "--objective", "makespan", "--algorithm", "heft")
+    for fleet in (FLEET, ("--fleet", "auto", "--quota", "8")):
+        front = told(module_console, *words, *fleet)
+        ids = [each["plan_ids"] for each in front["front"]]
+        assert len(ids) > 1
+        assert [each["plan_id"] for each in front["plans"]] == ids[0]
+        assert [each["activations"] for each in front["plans"]] == [26, 30]
+        shares_usd = sum(each["cost_usd"] for each in front["plans"])
+        assert shares_usd == pytest.approx(front["cost_usd"])
+        explained = told(module_console, "explain", "plan", str(ids[0][0]))
+        assert [each["plan_id"] for each in explained["joint"]] == ids[0]
+        assert [each["plan_id"] for each in explained["front"]] == [own[0] for own in ids]
 
 
 def test_networks_are_stored_with_the_plan_and_the_next_plan_starts_from_them(

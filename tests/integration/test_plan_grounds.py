@@ -20,6 +20,7 @@ from scicore.provenance.grounds import (
     save_grounds,
     save_policy,
 )
+from scicore.provenance.groups import Group, load_group, save_group
 from scicore.provenance.history import Flow, fan_outs, flows, observations
 from scicore.provenance.plans import save_plan
 from scicore.provenance.workflows import save_workflow
@@ -60,6 +61,35 @@ def test_a_plans_problem_and_estimates_come_back_as_they_were(engine: Engine) ->
     for field in dataclasses.fields(Problem):
         there, here = getattr(problem, field.name), getattr(PROBLEM, field.name)
         assert np.array_equal(there, here) if field.name == "runtime_s" else there == here
+
+
+def test_plans_that_belong_together_know_each_other(engine: Engine) -> None:
+    plan = Heft().plan(PROBLEM, seed=0)
+    alone, first, second, twin, fast, slow, slow_twin = (
+        stored_plan(engine, plan) for _ in range(7)
+    )
+    with engine.begin() as connection:
+        other_id = save_workflow(connection, dataclasses.replace(stars([]), tag="other"), "")
+        other = save_plan(connection, other_id, plan)
+        save_group(connection, Group.FRONT, [first, second])
+        save_group(connection, Group.JOINT, [alone])
+        save_group(connection, Group.JOINT, [fast, twin, other])
+        save_group(connection, Group.JOINT, [slow, slow_twin])
+        save_group(connection, Group.FRONT, [fast, twin, slow, slow_twin])
+
+        def members(group: Group, plan_id: int) -> list[tuple[int, str]]:
+            found = load_group(connection, group, plan_id)
+            return [(each.plan_id, each.workflow) for each in found]
+
+        for group in Group:
+            assert members(group, alone) == []
+        assert members(Group.FRONT, second) == [(first, "stars"), (second, "stars")]
+        assert members(Group.JOINT, second) == []
+        assert members(Group.JOINT, fast) == [(twin, "stars"), (fast, "stars"), (other, "other")]
+        assert members(Group.JOINT, other) == members(Group.JOINT, fast)
+        # Of a front for two workflows, even of one tag, each has its own.
+        assert members(Group.FRONT, twin) == [(twin, "stars"), (slow, "stars")]
+        assert members(Group.FRONT, slow_twin) == [(fast, "stars"), (slow_twin, "stars")]
 
 
 def test_a_problem_without_anything_comes_back_too(engine: Engine) -> None:

@@ -9,18 +9,19 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine
 
+from scicore.cli.joint import as_one, joint_grounds, store_joint
 from scicore.cli.loading import Specification
 from scicore.cli.planning import LEARNER, SHARE_OF_RUN, Wish, algorithm_of, policy_for, solve
 from scicore.cli.preparation import Cloud, make_plan, prepare_grounds, store_plan
 from scicore.model.cloud import parse_fleet
 from scicore.model.estimate import Grounds
+from scicore.model.parameters import Parameters
 from scicore.model.plan import Plan, Policy
 from scicore.model.problem import Problem
 from scicore.model.workflow import Workflow
 from scicore.planners import PLANNERS
 from scicore.planners.base import Budget, Planner, Report, validated
 from scicore.planners.heft import Heft
-from scicore.planners.parameters import Parameters
 from tests.integration.known_runs import stars
 
 ROWS = [(str(n), f"{n}.fits") for n in range(1, 6)]
@@ -73,6 +74,33 @@ def test_a_learner_goes_on_from_its_last_lesson_on_another_fleet_and_other_input
     ]
     assert [each["lessons"] for each in lessons] == [1, 2, 1, 3]
     assert [budget for budget, _ in learner] == [None, None, None, 0.5]
+
+
+def test_what_is_learned_about_workflows_together_is_not_taken_for_one_of_them(
+    engine: Engine, learner: list[tuple[float | None, Policy | None]]
+) -> None:
+    one, other = replace(stars(ROWS), tag="near"), replace(stars(ROWS[:2]), tag="far")
+    cloud = Cloud("2xlocal")
+
+    def lessons(*workflows: Workflow) -> int:
+        together = as_one(workflows)
+        with engine.begin() as connection:
+            grounds = joint_grounds(connection, workflows, cloud)
+            policy = policy_for(connection, together, Wish())
+            plan = solve(together, grounds, Wish(), policy)
+            specifications = [Specification(each, f"<{each.tag}/>") for each in workflows]
+            stored = store_joint(connection, specifications, plan)
+        assert [len(each.plan.assignments) for each in stored] == [11, 5][: len(workflows)]
+        assert plan.policy is not None
+        return int(str(plan.policy["lessons"]))
+
+    assert [lessons(one, other), lessons(one), lessons(one, other), lessons(one)] == [1, 1, 2, 2]
+    assert as_one([one, other]).tag == "near + far"
+    assert as_one([one, one]).tag == "near + near#2"
+    assert as_one([replace(one, algorithm="heft"), other]).algorithm == "heft"
+    disagreeing = [replace(one, algorithm="heft"), replace(other, algorithm="peft")]
+    assert as_one(disagreeing).algorithm == ""
+    assert as_one([replace(one, max_vm_amount=3), other]).max_vm_amount == 3
 
 
 def test_before_a_run_planning_takes_a_small_share_of_it_or_no_time(

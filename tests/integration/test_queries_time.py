@@ -135,6 +135,12 @@ def test_memory_and_cpu_stand_beside_what_was_asked_for(ask: Ask) -> None:
     ]
 
 
+def test_plans_of_workflow_lists_all_plans_with_what_became_of_them(ask: Ask) -> None:
+    found = ask("plans_of_workflow", run=2)
+    heft = (1, "heft", "1xlarge,1xsmall", 25.0, 0.066, None, None, 1)
+    assert [row[:-1] for row in found] == [(plan, *heft) for plan in (1, 2, 3)]
+
+
 def test_runs_of_workflow_lists_all_runs_with_their_ends(ask: Ask) -> None:
     first, second, third = ask("runs_of_workflow", run=2)
     heft = ("heft", "1xlarge,1xsmall", 25.0)

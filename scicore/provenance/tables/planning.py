@@ -38,6 +38,8 @@ plan = Table(
     figure("lower_bound_s"),
     figure("planning_s"),
     made(),
+    number("front_id", ForeignKey("plan.plan_id"), null=True),
+    number("joint_id", ForeignKey("plan.plan_id"), null=True),
 )
 
 assignment = Table(

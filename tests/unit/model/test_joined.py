@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
 from scicore.errors import UsageError
 from scicore.model.cloud import LOCAL, Fleet, Vm
-from scicore.model.problem import Problem, Transfer, joined
+from scicore.model.problem import Problem, Transfer, joined, parted
 from scicore.planners import planner
 
 FLEET = Fleet((Vm("local-1", LOCAL),), "1xlocal")
@@ -34,6 +34,16 @@ def test_what_one_workflow_does_not_say_is_filled_in() -> None:
     assert both.cpus == (1, 1, 1, 1)
     assert both.memory_mb == (0, 0, 5, 6)
     assert joined({"x": ONE, "z": ONE}).edge_bytes == ()
+
+
+def test_what_was_joined_comes_apart_as_it_was() -> None:
+    full = replace(ONE, edge_bytes=(0,), cpus=(1, 1), memory_mb=(0, 0))
+    parts = {"x": full, "x/y": OTHER, "x#2": full}  # a tag may begin like another
+    apart = parted(joined(parts), list(parts))
+    for tag, part in parts.items():
+        for name in (field.name for field in fields(Problem)):
+            assert np.array_equal(getattr(apart[tag], name), getattr(part, name)), (tag, name)
+    assert parted(joined({"x": ONE, "z": ONE}), ["x", "z"])["z"].cpus == ()
 
 
 def test_what_holds_for_the_fleet_must_hold_for_all() -> None:
