@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -67,17 +67,21 @@ def spent_usd(record: ClusterRecord, now: datetime) -> float:
     )
 
 
-def with_another_usd(
-    record: ClusterRecord, lost: str, vm_type: VmType, now: datetime, left_s: float
+def with_others_usd(
+    record: ClusterRecord,
+    lost: Collection[str],
+    others: Iterable[VmType],
+    now: datetime,
+    left_s: float,
 ) -> float:
-    """What the cluster will have cost if a lost VM is replaced and the run takes so much longer."""
+    """What the cluster will have cost if lost VMs are replaced and the run takes so much longer."""
     per_s = sum(
         intent.vm_type.price_usd_per_hour / 3600
         for intent in record.intents
         for each in intent.instances
-        if each.ended_at is None and each.vm != lost
+        if each.ended_at is None and each.vm not in lost
     )
-    new_usd = vm_type.cost_usd(boot_s(vm_type) + left_s)
+    new_usd = sum(vm_type.cost_usd(boot_s(vm_type) + left_s) for vm_type in others)
     return spent_usd(record, now) + per_s * left_s + new_usd
 
 

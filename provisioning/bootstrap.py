@@ -67,14 +67,13 @@ class Software:
 
     requirement: str = "scicumulus"  # as pip takes it
     wheels: tuple[Path, ...] = ()  # all that is needed: then no index is asked
-    with_dependencies: bool = True
     version: str = ""  # an environment that has this version is left as it is
     baked: Path | None = None  # made by `bake`
 
     @property
     def digest(self) -> str:
         """Changes whenever something else would be installed."""
-        found = hashlib.sha256(f"{self.requirement} {self.with_dependencies}".encode())
+        found = hashlib.sha256(self.requirement.encode())
         for file in (*sorted(self.wheels), *((self.baked,) if self.baked else ())):
             found.update(f"{file.name} {file.stat().st_size}\0".encode())
             found.update(file.read_bytes())
@@ -188,7 +187,6 @@ def _install(session: Session, directory: str, environment: str, software: Softw
         session.put(software.baked.read_bytes(), f"{directory}/baked.tar.gz")
         session.run("tar", "-xzf", f"{directory}/baked.tar.gz", "-C", environment)
         session.run("rm", f"{directory}/baked.tar.gz")
-        session.run(f"{environment}/bin/python", "-c", "import scicore")
     else:
         session.run(_python(session), "-m", "venv", environment)
         words = [f"{environment}/bin/python", "-m", "pip", "install", "--quiet"]
@@ -199,9 +197,8 @@ def _install(session: Session, directory: str, environment: str, software: Softw
                 session.put(wheel.read_bytes(), f"{directory}/wheels/{wheel.name}")
             # Whatever the host's own settings say: these wheels, and no others.
             words += ["--isolated", "--no-index", "--find-links", f"{directory}/wheels"]
-        if not software.with_dependencies:
-            words.append("--no-deps")
         session.run(*words, software.requirement)
+    session.run(f"{environment}/bin/python", "-c", "import scicore")
     session.put(digest.encode(), f"{directory}/{_READY}")
 
 

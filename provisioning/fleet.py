@@ -13,7 +13,7 @@ from itertools import groupby
 
 from provisioning.provider import Machine, MachineState, Remnant
 from scicore.model.cloud import Vm, VmType
-from scicore.model.cluster import ClusterRecord, Wanted
+from scicore.model.cluster import ClusterRecord, Instance, Wanted
 
 GONE = (MachineState.ENDING, MachineState.ENDED)
 # Families without the Nitro system.
@@ -73,6 +73,20 @@ def substitutes(
         and architecture(other.name) == architecture(wanted.name)
     ]
     return sorted(fit, key=lambda other: (other.price_usd_per_hour, other.name))
+
+
+def lacking(record: ClusterRecord, machines: Iterable[Machine]) -> list[str]:
+    """VMs that are gone, and that nobody has replaced: as many as the cluster has too few.
+
+    Those whose end nobody has asked for come first; one that was ended may have its successor.
+    """
+    alive = {each.vm for each in machines if each.state not in GONE}
+    latest: dict[str, Instance] = {
+        each.vm: each for intent in record.intents for each in intent.instances
+    }
+    gone = [each for each in latest.values() if each.vm not in alive]
+    gone.sort(key=lambda each: (each.ended_at is not None, split_number(each.vm)))
+    return [each.vm for each in gone[: max(0, record.size - len(alive))]]
 
 
 # --- ending -------------------------------------------------------------------------------------

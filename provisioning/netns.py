@@ -25,10 +25,12 @@ from provisioning.provider import (
     MachineState,
     ProviderError,
     Remnant,
+    Shortage,
 )
 
 FIRST = 11  # last number of the first host's address; the bridge, where the caller is, has 1
 MOST = 200  # hosts of one cluster
+SHORT = "short"  # a file that lists VM types of which there are none: to see what happens then
 
 
 class Netns:
@@ -113,6 +115,13 @@ class Netns:
                 raise ProviderError(f"cluster {cluster} has a host for VM {vm} already")
             if machine.vm == vm:
                 self.host(machine).remove()
+        short = self._home / SHORT
+        if short.exists() and request.vm_type in short.read_text().split():
+            raise Shortage(
+                request.vm_type,
+                f"{request.vm_type} is short: {short} says so",
+                "take it out of that file, or allow another type with --allow-substitutes",
+            )
         number = self._free_number(cluster)
         address = f"{_network(cluster)}.{number}"
         machine = Machine(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from scicore.cli.loading import Specification
+    from scicore.cli.replacing import Terms
+    from scicore.cli.resume import Wish as LaterWish
     from scicore.cli.run import Wish
     from scicore.cli.supervision import Job
+    from scicore.model.workflow import Workflow
     from scicore.provenance.connection import Database
 
 
@@ -37,19 +41,31 @@ def with_replacement(
     if not wish.replacements:
         return job
     from scicore.cli.preparation import input_paths
-    from scicore.cli.replacing import Replacement, Terms
+    from scicore.cli.replacing import Replacement
 
     workflow = specification.workflow
+    fetched = input_paths(workflow) if wish.storage else frozenset()
+    terms = terms_of(workflow, cluster, wish, fetched)
+    return replace(job, replacement=Replacement(terms, database, database_url, job.run_id))
+
+
+def terms_of(
+    workflow: Workflow, cluster: str, wish: Wish | LaterWish, fetched: Iterable[Path]
+) -> Terms:
+    """On which lost VMs are replaced: the user's limits and the workflow's."""
+    from scicore.cli.preparation import catalog_of
+    from scicore.cli.replacing import Terms
+
     limits = [each for each in (wish.budget_usd, workflow.max_cost_usd or None) if each is not None]
-    terms = Terms(
+    return Terms(
         cluster,
         wish.replacements,
         Path(workflow.directory).absolute(),
-        input_paths(workflow) if wish.storage else frozenset(),
+        frozenset(fetched),
         min(limits, default=None),
         workflow.max_vm_amount or 0,
+        catalog_of(None, workflow) if wish.substitutes else {},
     )
-    return replace(job, replacement=Replacement(terms, database, database_url, job.run_id))
 
 
 def bring_to(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from sqlalchemy import Connection
 
@@ -87,7 +88,7 @@ def mixes_for(
     one_of_each = fleet_of([each for each in types if each.slots <= room.slots] or types)
     grounds = joint_grounds(connection, workflows, cloud, one_of_each)
     wanted = _worth_planning(best_mixes(grounds.problem, room), objective)
-    return [Grounds(mixed(grounds.problem, each.counts), grounds.estimates) for each in wanted]
+    return [replace(grounds, problem=mixed(grounds.problem, each.counts)) for each in wanted]
 
 
 def _worth_planning(mixes: list[Mix], objective: Objective) -> list[Mix]:

@@ -30,6 +30,7 @@ class Rent:
     yes: bool = False
     spot: bool = False
     instance_profile: str | None = None
+    substitutes: bool = False  # other types, if one is short
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,7 @@ def in_cloud(
     terms += ["--yes"] if rent.yes else []
     terms += ["--spot"] if rent.spot else []
     terms += ["--instance-profile", rent.instance_profile] if rent.instance_profile else []
+    terms += ["--allow-substitutes"] if rent.substitutes else []
     with redirect_stdout(sys.stderr):  # stdout is the run's
         try:
             _call(up, "--plan", str(plan_id), "--name", name, *where, *terms, *kept)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scicore.cli.configuring import bake, configure
-from scicore.cli.options import duration_s
+from scicore.cli.options import duration_s, substitutes_option
 from scicore.cli.output import database_option, json_option, print_json, print_table, say
 from scicore.cli.rental import rental_options
 from scicore.cli.vm_prices import prices
@@ -37,9 +37,7 @@ def command() -> None:
 )
 @click.option("--budget", type=float, metavar="USD", help="Refuse if more is expected.")
 @click.option("--spot", is_flag=True, help="Cheaper VMs that may be taken away.")
-@click.option(
-    "--allow-substitutes", is_flag=True, help="Other types that can do the work, if one is short."
-)
+@substitutes_option
 @click.option("--image", metavar="AMI", help="AMI, or SSM parameter of one; default: Debian 12.")
 @click.option("--login", metavar="USER", help="The image's user; default: admin.")
 @click.option("--subnet", metavar="ID", help="Default: one of the default VPC.")
@@ -68,7 +66,7 @@ def up(
     lease_s: float | None,
     budget: float | None,
     spot: bool,
-    allow_substitutes: bool,
+    substitutes: bool,
     image: str | None,
     login: str | None,
     subnet: str | None,
@@ -135,7 +133,7 @@ def up(
         spot=spot,
         plan_id=plan_id,
         estimate_usd=offer.estimate.expected_usd,
-        substitutes_from=types if allow_substitutes else None,
+        substitutes_from=types if substitutes else None,
         most_usd_per_hour=offer.most_usd_per_hour(budget),
     )
     machines = Launching(desk_of(driver, ledger)).up(order)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from scicore.cli.explained_solver import print_solver, solver_document
 from scicore.cli.output import database_option, json_option, print_json, print_table, say
 
 if TYPE_CHECKING:
-    from scicore.model.estimate import Estimate
+    from scicore.model.estimate import Bandwidth, Estimate
     from scicore.model.plan import Plan
     from scicore.planners.alternatives import Choice, Option
 
@@ -52,12 +53,18 @@ def explain_plan(
     from scicore.cli.explained_groups import choices_of, groups_document, groups_of, print_groups
     from scicore.errors import UsageError
     from scicore.provenance.connection import connect, reading
-    from scicore.provenance.grounds import load_estimates, load_policy, load_problem
+    from scicore.provenance.grounds import (
+        load_bandwidths,
+        load_estimates,
+        load_policy,
+        load_problem,
+    )
     from scicore.provenance.plans import load_plan
 
     with reading(connect(database_url).engine) as connection:
         _, plan = load_plan(connection, plan_id)
         estimates = load_estimates(connection, plan_id)
+        bandwidths = load_bandwidths(connection, plan_id)
         problem = load_problem(connection, plan_id, plan.fleet)
         policy = load_policy(connection, plan_id) if plan.algorithm == "mdp" else None
         groups = groups_of(connection, plan_id)
@@ -74,13 +81,17 @@ def explain_plan(
     if as_json:
         solver = {} if policy is None else {"solver": solver_document(policy)}
         own = _document(plan_id, plan, estimates, made)
-        print_json({**own, **groups_document(groups), **solver})
+        network = {"bandwidths": _as_documents(bandwidths)}
+        print_json({**own, **network, **groups_document(groups), **solver})
         return
     if policy is not None:
         print_solver(policy)
     print_groups(plan_id, groups)
     _print_estimates(estimates)
     click.echo()
+    if bandwidths:
+        _print_bandwidths(bandwidths)
+        click.echo()
     if activation is not None:
         _print_options(made[0])
     else:
@@ -146,9 +157,7 @@ def _document(
         "algorithm": plan.algorithm,
         "fleet": plan.fleet.text,
         "makespan_s": plan.makespan_s,
-        "estimates": [
-            {name: getattr(each, name) for name in each.__dataclass_fields__} for each in estimates
-        ],
+        "estimates": _as_documents(estimates),
         "activities": [
             {
                 "activity": activity,
@@ -178,6 +187,24 @@ def _document(
     }
 
 
+def _as_documents(known: Sequence[Estimate] | Sequence[Bandwidth]) -> list[dict[str, object]]:
+    return [{name: getattr(each, name) for name in each.__dataclass_fields__} for each in known]
+
+
+def _print_bandwidths(bandwidths: tuple[Bandwidth, ...]) -> None:
+    print_table(
+        ("VM type", "network MB/s", "from", "transfers", "spread"),
+        [
+            (each.vm_type, each.mb_per_s, each.source, each.samples, _spread(each.spread))
+            for each in bandwidths
+        ],
+    )
+
+
+def _spread(sigma: float | None) -> str:
+    return "" if sigma is None else f"± {sigma:.0%}"
+
+
 def _print_estimates(estimates: tuple[Estimate, ...]) -> None:
     print_table(
         ("activity", "VM type", "estimate s", "from", "samples", "spread", "measured on"),
@@ -188,7 +215,7 @@ def _print_estimates(estimates: tuple[Estimate, ...]) -> None:
                 each.runtime_s,
                 each.source,
                 each.samples,
-                "" if each.spread is None else f"± {each.spread:.0%}",
+                _spread(each.spread),
                 ", ".join(each.measured_on),
             )
             for each in estimates

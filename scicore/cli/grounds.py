@@ -11,16 +11,22 @@ from scicore.algebra.forecast import Forecast, forecast
 from scicore.algebra.template import substitute
 from scicore.cli.planned_sizes import planned_sizes
 from scicore.errors import UsageError
-from scicore.estimation import Expected, estimate_runtimes
+from scicore.estimation import Expected, estimate_bandwidths, estimate_runtimes
 from scicore.estimation.data import Files, edge_bytes, input_bytes
 from scicore.model.activation import activation_key
 from scicore.model.cloud import Fleet, VmType
-from scicore.model.estimate import Grounds, Source
+from scicore.model.estimate import Bandwidth, Grounds, Source
 from scicore.model.problem import Problem, Transfer
 from scicore.model.sizing import Allocation
 from scicore.model.trace import listed_files
 from scicore.model.workflow import Activity, FieldType, Operator, Row, Workflow
-from scicore.provenance.history import declares_per_tuple, fan_outs, flows, observations
+from scicore.provenance.history import (
+    declares_per_tuple,
+    fan_outs,
+    flows,
+    observations,
+    transfers,
+)
 
 ONE_TUPLE = frozenset({Operator.MAP, Operator.SPLIT_MAP, Operator.FILTER})
 
@@ -35,6 +41,7 @@ def grounds_of(
     sizing: str = "",
 ) -> Grounds:
     """What is expected to run, with all that earlier runs teach about it."""
+    fleet, bandwidths = _measured(connection, fleet, transfer)
     expected = forecast(workflow, fan_outs(connection, workflow.tag))
     rows = _known_rows(workflow, expected)
     activities = {activity.tag: activity for activity in workflow.activities}
@@ -68,7 +75,17 @@ def grounds_of(
         transfer=transfer,
         boot=boot,
     )
-    return Grounds(problem, estimates.by_activity)
+    return Grounds(problem, estimates.by_activity, bandwidths)
+
+
+def _measured(
+    connection: Connection, fleet: Fleet, transfer: Transfer
+) -> tuple[Fleet, tuple[Bandwidth, ...]]:
+    """The fleet with the network speeds that earlier runs have seen."""
+    types = {vm.type.name for vm in fleet.vms} - {"local"}
+    if transfer is Transfer.NONE or not types:
+        return fleet, ()
+    return estimate_bandwidths(fleet, transfers(connection, types))
 
 
 def _known_rows(workflow: Workflow, expected: Forecast) -> dict[int, Row]:

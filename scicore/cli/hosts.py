@@ -81,6 +81,11 @@ class Hosts:
         """The VMs that the hosts are."""
         return hostfile.fleet_of(self.read().hosts, self._catalog)
 
+    def are(self, fleet: Fleet) -> bool:
+        """Whether they are of the types that a plan counts on."""
+        types = {vm.id: vm.type.name for vm in self.fleet().vms}
+        return types == {vm.id: vm.type.name for vm in fleet.vms}
+
     def vms(self) -> list[str]:
         """Ids, as the hostfile has them now."""
         return [vm.id for vm in self.fleet().vms]
@@ -136,7 +141,8 @@ class Hosts:
         if not seats:
             raise LaunchError(
                 f"none of the {len(wanted)} hosts of {self.file} answers",
-                f"when some do, go on with: scicumulus resume {run_id}",
+                f"when some do, go on with: scicumulus resume {run_id}; VMs that are rented, and "
+                "gone, are replaced with --replace N",
             )
         self._let_go(directory, wanted)
         before = seating.last(directory)

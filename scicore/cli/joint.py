@@ -68,7 +68,8 @@ def joint_grounds(
         for tag, part in tagged.items()
         for each in part.estimates
     )
-    return Grounds(joined({tag: part.problem for tag, part in tagged.items()}), estimates)
+    problem = joined({tag: part.problem for tag, part in tagged.items()})
+    return Grounds(problem, estimates, parts[0].bandwidths)  # of the VMs, which all share
 
 
 def store_joint(

@@ -49,6 +49,20 @@ algorithm_option = click.option(
 budget_option = click.option(
     "--budget", type=duration_s, metavar="TIME", help="Plan for so long at most, e.g. 5s or 2m."
 )
+replace_option = click.option(
+    "--replace",
+    "replacements",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="On rented VMs: launch others for up to N that are lost.",
+)
+substitutes_option = click.option(
+    "--allow-substitutes",
+    "substitutes",
+    is_flag=True,
+    help="Other types that can do the work, if one is short.",
+)
 sizing_option = click.option(
     "--sizing",
     metavar="NAME",

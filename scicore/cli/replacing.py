@@ -1,4 +1,5 @@
-"""While a run goes on, rented VMs that are lost, or about to be, are replaced: within limits.
+"""While a run goes on, rented VMs that are lost, or about to be, are replaced: within limits. When
+it is taken up again, those that are gone.
 
 A new VM is launched as the others were, made ready, and written into the hostfile; the supervisor
 sees that the file has changed, and lets it join.
@@ -7,17 +8,22 @@ sees that the file has changed, and lets it join.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
+from scicore.cli.offer import OverBudget
 from scicore.cli.output import say
-from scicore.errors import DatabaseError, ScicumulusError
+from scicore.errors import DatabaseError, ScicumulusError, UsageError
 from scicore.model.cloud import MINIMUM_BILLED_S, Vm
 
 if TYPE_CHECKING:
+    from scicore.model.cloud import VmType
     from scicore.model.cluster import ClusterRecord, Intent
     from scicore.provenance.connection import Database
 
@@ -38,6 +44,8 @@ class Terms:
     fetched: frozenset[Path] = frozenset()  # of it, what they get from the storage
     limit_usd: float | None = None  # of the whole cluster
     max_vms: int = 0  # at once; 0 = no limit
+    # VM types that may stand in for one that is short; empty: none
+    substitutes: Mapping[str, VmType] = field(default_factory=dict)
 
 
 class Replacement:
@@ -47,6 +55,7 @@ class Replacement:
         self._url = url  # as the user gave it
         self._run_id = run_id
         self._done: set[str] = set()  # VMs that were replaced, or cannot be
+        self._before: set[tuple[str, bool]] = set()  # lost, or given notice, before we looked
         self._launched = 0
         self._thread: threading.Thread | None = None
 
@@ -54,7 +63,11 @@ class Replacement:
         """About once a second; a replacement takes minutes, and is made beside the run."""
         if self._thread is not None and self._thread.is_alive():
             return
-        for vm, lost in self._lost():
+        seen = self._lost()
+        self._before.intersection_update(seen)  # one that came back can be lost anew
+        for vm, lost in seen:
+            if (vm, lost) in self._before:
+                continue
             if vm not in self._done and self._may_begin(lost=lost):
                 self._done.add(vm)
                 self._thread = threading.Thread(
@@ -62,6 +75,54 @@ class Replacement:
                 )
                 self._thread.start()
                 return
+
+    def catch_up(self, *, yes: bool) -> None:
+        """Before a run is taken up again: what its cluster lacks is told with its price, asked for
+        and launched. What was lost earlier and is still there may come back by itself."""
+        from provisioning.fleet import lacking
+        from scicore.cli.rental import provider_of_cluster
+
+        record = self._record()
+        if record is None:
+            raise UsageError(
+                f"cluster {self._terms.cluster} is no more: none of its VMs can be replaced",
+                "launch and configure another, and go on there: scicumulus resume "
+                f"{self._run_id} --hostfile FILE",
+            )
+        self._before = set(self._lost())
+        seen = provider_of_cluster(record).observe(record.name)
+        gone = lacking(record, [each for each in seen if each.owner == record.owner])
+        agreed = self._offer(record, gone)
+        if agreed and not yes:
+            click.confirm("Launch?", abort=True, err=True)
+        self.rescue(agreed)
+        self._done.update(gone)  # nothing of another price than was told
+
+    def _offer(self, record: ClusterRecord, gone: Sequence[str]) -> list[str]:
+        """Which of these may be replaced; what that costs is told."""
+        agreed: dict[str, VmType] = {}
+        expected_usd = 0.0
+        for vm in gone[: self._terms.most]:
+            other = _intent_of(record, vm).vm_type
+            try:
+                expected_usd = self._expected_usd(record, {**agreed, vm: other})
+            except OverBudget as error:
+                say(f"VM {vm} is not replaced: {error}")
+            else:
+                agreed[vm] = other
+        if gone:
+            say(f"cluster {record.name}: {len(gone)} of {record.size} VMs are gone")
+        for vm, other in agreed.items():
+            say(f"  {vm}: another {_priced(other)}{self._otherwise(other)}")
+        if agreed:
+            say(f"  with {len(agreed)} more the cluster is expected to cost ${expected_usd:.4f}")
+        return list(agreed)
+
+    def _otherwise(self, wanted: VmType) -> str:
+        from provisioning.fleet import substitutes
+
+        fit = substitutes(wanted, self._terms.substitutes, {wanted.name})
+        return f", or {_priced(fit[0])} or dearer if that is short" if fit else ""
 
     def rescue(self, vms: Iterable[str]) -> bool:
         """No host is left: wait for others, whether one came."""
@@ -115,7 +176,7 @@ class Replacement:
                 say(f"VM {vm} is replaced by {new}")
 
     def _replace(self, vm: str, *, lost: bool) -> str:
-        """The new VM's id; empty: it was none of the cluster's."""
+        """The new VM's id, and its type if it is another; empty: it was none of the cluster's."""
         from provisioning.keys import ensure_key
         from provisioning.launching import Launching, Order
         from provisioning.provider import Cluster
@@ -130,11 +191,10 @@ class Replacement:
         )
 
         record = self._record()
-        intents = [each for each in record.intents if vm in each.vms] if record else []
-        if record is None or not intents:
+        if record is None or not any(vm in each.vms for each in record.intents):
             return ""
-        before = intents[-1]
-        self._require_affordable(record, before, vm)
+        before = _intent_of(record, vm)
+        self._expected_usd(record, {vm: before.vm_type})
         name = record.name
         key = ensure_key(cluster_directory(name), f"scicumulus-{name}")
         other = Vm(_next_id(record, before.vm_type.name), before.vm_type)
@@ -144,34 +204,54 @@ class Replacement:
             vms=(other,),
             lease_until=now() + timedelta(seconds=LEASE_S),
             spot=before.spot,
+            substitutes_from=self._affordable(record, vm),
         )
         say(f"VM {vm} is {'lost' if lost else 'being taken back'}; launching {other.id} instead")
         desk = desk_of(provider_of_cluster(record), ledger_of(self._url))
-        Launching(desk).add(order, instead_of=vm if lost else "")
+        machine = Launching(desk).add(order, instead_of=vm if lost else "")
         ready = self._terms.workflow, self._terms.fetched
         make_ready(name, self._url, software_of(name), *ready, only=other.id)
-        return other.id
+        same = machine.vm_type == before.vm_type.name
+        return other.id if same else f"{other.id}, a {machine.vm_type}"
 
-    def _require_affordable(self, record: ClusterRecord, before: Intent, vm: str) -> None:
-        from provisioning.bill import with_another_usd
-        from scicore.cli.offer import OverBudget
+    def _affordable(self, record: ClusterRecord, vm: str) -> dict[str, VmType]:
+        """Types that may stand in for the VM's own, as far as the money goes."""
+        found = {}
+        for name, other in self._terms.substitutes.items():
+            with suppress(OverBudget):
+                self._expected_usd(record, {vm: other})
+                found[name] = other
+        return found
+
+    def _expected_usd(self, record: ClusterRecord, others: Mapping[str, VmType]) -> float:
+        """What the cluster will have cost if VMs are replaced by such; it must not be too much."""
+        from provisioning.bill import with_others_usd
         from scicore.cli.rental import now
         from scicore.provenance.reader import run_summary
 
-        limit = self._terms.limit_usd
-        if limit is None:
-            return
         with self._database.engine.connect() as connection:
             summary = run_summary(connection, self._run_id)
         left_s = summary.predicted_makespan_s - (summary.makespan_s or 0.0)
         left_s = max(left_s, MINIMUM_BILLED_S)  # a run that is late takes at least so much longer
-        expected = with_another_usd(record, vm, before.vm_type, now(), left_s)
-        if expected > limit:
+        expected_usd = with_others_usd(record, others, others.values(), now(), left_s)
+        limit = self._terms.limit_usd
+        if limit is not None and expected_usd > limit:
+            *_, last = others.values()
             raise OverBudget(
-                f"with another {before.vm_type.name} the cluster is expected to cost "
-                f"${expected:.4f}; the limit is ${limit:.4f}",
+                f"with another {last.name} the cluster is expected to cost "
+                f"${expected_usd:.4f}; the limit is ${limit:.4f}",
                 "the run goes on with what is left",
             )
+        return expected_usd
+
+
+def _intent_of(record: ClusterRecord, vm: str) -> Intent:
+    """The latest that asked for it."""
+    return [each for each in record.intents if vm in each.vms][-1]
+
+
+def _priced(vm_type: VmType) -> str:
+    return f"{vm_type.name} at ${vm_type.price_usd_per_hour:.4f}/h"
 
 
 def _alive(record: ClusterRecord) -> list[str]:

@@ -5,22 +5,37 @@ from __future__ import annotations
 import contextlib
 import time
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from scicore.cli.options import replace_option, substitutes_option
 from scicore.cli.output import database_option, json_option, say
 
 if TYPE_CHECKING:
     from scicore.cli.hosts import Hosts
+    from scicore.cli.replacing import Replacement
     from scicore.provenance.connection import Database
     from scicore.provenance.store import StoredRun
 
 LOOK_S = 0.5
 
 
-@click.command(epilog="Example: scicumulus resume last")
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the user allows for VMs that are lost."""
+
+    replacements: int
+    substitutes: bool  # of another type, if one is short
+    budget_usd: float | None
+    yes: bool
+
+
+@click.command(
+    epilog="Examples: scicumulus resume last;  scicumulus resume 7 --replace 2 --budget 1.50"
+)
 @click.argument("run")
 @click.option(
     "--hostfile",
@@ -28,12 +43,30 @@ LOOK_S = 0.5
     metavar="FILE",
     help="Hosts to go on with: some may be gone, others new; default: as it was started.",
 )
+@replace_option
+@substitutes_option
+@click.option(
+    "--budget", type=float, metavar="USD", help="With --replace: replace nothing beyond it."
+)
+@click.option("--yes", is_flag=True, help="With --replace: do not ask.")
 @database_option
 @json_option
-def command(run: str, hostfile: Path | None, database_url: str | None, as_json: bool) -> int:
+def command(
+    run: str,
+    hostfile: Path | None,
+    replacements: int,
+    substitutes: bool,
+    budget: float | None,
+    yes: bool,
+    database_url: str | None,
+    as_json: bool,
+) -> int:
     """Let RUN (a number, or `last`) go on: one that is paused, or one that was stopped,
     interrupted or left alone by a crash. What has finished is not run again; programs that are
     still running are watched again.
+
+    With --replace N, VMs of its cluster that are gone are replaced first, once you agree to the
+    price; later on, those that are lost.
     """
     from scicore.cli.steering import steer
     from scicore.cli.supervision import Job, report, see_through
@@ -67,8 +100,10 @@ def command(run: str, hostfile: Path | None, database_url: str | None, as_json: 
     if summary.state is RunState.PAUSED:  # with nobody there to be told that it goes on
         close_run(database.engine, run_id, RunState.INTERRUPTED)
     if summary.state not in (RunState.FINISHED, RunState.FAILED):
-        job = Job(run_id, directory, fleet, hosts)
+        wish = Wish(replacements, substitutes, budget, yes)
         with _lease(hosts, database_url):
+            mending = _replacement(stored, hosts, wish, database, database_url)
+            job = Job(run_id, directory, fleet, hosts, mending)
             summary = see_through(database, job, to_stderr=as_json)
     return report(summary, as_json=as_json)
 
@@ -87,6 +122,43 @@ def _hosts(stored: StoredRun, hostfile: Path | None) -> Hosts | None:
     if hosts is None:
         require_local(stored.plan.fleet)
     return hosts
+
+
+def _replacement(
+    stored: StoredRun,
+    hosts: Hosts | None,
+    wish: Wish,
+    database: Database,
+    database_url: str | None,
+) -> Replacement | None:
+    """With the VMs that are gone already replaced."""
+    if not wish.replacements:
+        return None
+    from scicore.cli.across import terms_of
+    from scicore.cli.leasing import cluster_of
+    from scicore.cli.replacing import Replacement
+    from scicore.errors import UsageError
+
+    cluster = cluster_of(hosts.file) if hosts is not None else None
+    if hosts is None or cluster is None:
+        raise UsageError(
+            f"run {stored.id} is not on VMs that we have rented: none can be replaced",
+            "leave --replace out; hosts of your own are changed with --hostfile FILE",
+        )
+    fetched = _inputs(database, stored.id) if hosts.storage else frozenset()
+    terms = terms_of(stored.workflow, cluster, wish, fetched)
+    mending = Replacement(terms, database, database_url, stored.id)
+    mending.catch_up(yes=wish.yes)
+    return mending
+
+
+def _inputs(database: Database, run_id: int) -> frozenset[Path]:
+    """Files that hosts get from the run's storage."""
+    from scicore.cli.preparation import input_paths
+    from scicore.provenance.store import load_run
+
+    with database.engine.connect() as connection:
+        return input_paths(load_run(connection, run_id).workflow)
 
 
 def _lease(hosts: Hosts | None, database_url: str | None) -> AbstractContextManager[None]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from scicore import config
-from scicore.cli.options import sizing_of, sizing_option
+from scicore.cli.options import replace_option, sizing_of, sizing_option, substitutes_option
 from scicore.cli.output import database_option, json_option, print_json, say, undisturbed
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class Wish:
     dispatch: str = "adaptive"
     storage: str = ""
     replacements: int = 0
+    substitutes: bool = False  # of another type, if one is short
     budget_usd: float | None = None
     hosts: Hosts | None = None
     sizing: str = ""
@@ -84,14 +85,8 @@ class Timing:
 @click.option("--spot", is_flag=True, help="With --cloud: cheaper VMs that may be taken away.")
 @click.option("--instance-profile", metavar="NAME", help="With --cloud: what VMs may do in AWS.")
 @click.option("--yes", is_flag=True, help="With --cloud: do not ask before renting.")
-@click.option(
-    "--replace",
-    "replacements",
-    type=click.IntRange(min=0),
-    default=0,
-    metavar="N",
-    help="With --cluster or --cloud: launch others for up to N VMs that are lost.",
-)
+@replace_option
+@substitutes_option
 @click.option(
     "--storage",
     default="",
@@ -133,6 +128,7 @@ def command(
     instance_profile: str | None,
     yes: bool,
     replacements: int,
+    substitutes: bool,
     storage: str,
     plan_id: int | None,
     algorithm: str | None,
@@ -167,6 +163,7 @@ def command(
         dispatch,
         storage,
         replacements,
+        substitutes,
         budget,
         sizing=sizing_of(sizing, specification.workflow),
     )
@@ -192,7 +189,7 @@ def command(
                 raise UsageError(
                     "--cloud rents its own hosts: leave --hostfile, --cluster, --prepare out"
                 )
-            rent = Rent(provider, budget, yes, spot, instance_profile)
+            rent = Rent(provider, budget, yes, spot, instance_profile, substitutes)
             return _in_cloud(database, specification, wish, rent, database_url, as_json)
         if cluster is not None:
             from scicore.cli.across import bring_to, with_replacement
@@ -252,6 +249,10 @@ def _in_cloud(
     def go(cluster: str) -> RunSummary:
         hostfile = bring_to(cluster, None, specification, wish, database_url)
         planned = replace(wish, fleet=None, plan_id=plan_id, algorithm=None)
+        hosts = _hosts(hostfile, specification, wish.storage)
+        if hosts is not None and not hosts.are(plan.fleet):
+            say("some VMs are of other types than planned: the run is planned anew for them")
+            planned = replace(planned, plan_id=None, algorithm=plan.algorithm)
         job = _make_job(database, specification, planned, hostfile)
         job = with_replacement(job, database, specification, wish, cluster, database_url)
         with kept_alive(cluster, database_url):

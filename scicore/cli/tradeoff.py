@@ -132,7 +132,8 @@ def _candidate(plan: Plan, doubt: Doubt) -> Candidate:
     problem, used = without_idle(plan.grounds.problem, plan)
     types = {vm.type.name for vm in problem.fleet.vms}
     estimates = tuple(each for each in plan.grounds.estimates if each.vm_type in types)
-    grounds = Grounds(problem, estimates)
+    bandwidths = tuple(each for each in plan.grounds.bandwidths if each.vm_type in types)
+    grounds = Grounds(problem, estimates, bandwidths)
     plan = replace(used, grounds=grounds)
     return Candidate(plan, weighed(plan, grounds, doubt))
 

@@ -63,6 +63,11 @@ class ClusterRecord:
     intents: tuple[Intent, ...] = field(default=())
 
     @property
+    def size(self) -> int:
+        """VMs that it was launched with."""
+        return sum(int(part.partition("x")[0]) for part in self.fleet.split(","))
+
+    @property
     def unsettled(self) -> tuple[Intent, ...]:
         return tuple(intent for intent in self.intents if intent.outcome is None)
 

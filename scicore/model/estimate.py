@@ -17,6 +17,8 @@ class Source(StrEnum):
     ACTIVITY = "activity"  # the median of the activity's attempts
     TRACE = "trace"  # what the imported trace recorded
     DECLARED = "declared"  # what the specification says
+    TRANSFERS = "transfers"  # files that earlier runs have moved
+    CATALOG = "catalog"  # what the VM type's description says
     PRIOR = "prior"  # nothing is known: all activations are alike
 
 
@@ -34,8 +36,20 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
+class Bandwidth:
+    """How a VM type's network speed is known."""
+
+    vm_type: str
+    source: Source
+    mb_per_s: float
+    samples: int  # transfers that it rests on
+    spread: float | None  # sigma of their speeds, on a log scale; None = not measured
+
+
+@dataclass(frozen=True, slots=True)
 class Grounds:
-    """What a plan rests on: what the planner was asked, and how the runtimes in it are known."""
+    """What a plan rests on: what the planner was asked, and how what is in it is known."""
 
     problem: Problem
     estimates: tuple[Estimate, ...]
+    bandwidths: tuple[Bandwidth, ...] = ()  # empty: nothing goes over a network

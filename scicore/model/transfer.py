@@ -40,6 +40,19 @@ class Transfer(Struct, frozen=True, gc=False):
     retries: int = 0  # calls that had to be repeated
 
 
+class Moved(Struct, frozen=True, gc=False):
+    """What an earlier run has measured."""
+
+    vm_type: str
+    way: str
+    size_bytes: int
+    seconds: float
+
+    @property
+    def mb_per_s(self) -> float:
+        return self.size_bytes / 1e6 / self.seconds
+
+
 class Delivery(Struct, frozen=True):
     number: int  # the errand's
     transfer: Transfer

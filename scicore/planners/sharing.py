@@ -67,4 +67,4 @@ def _grounds(grounds: Grounds, tag: str, part: Problem) -> Grounds:
         for each in grounds.estimates
         if each.activity in activities
     )
-    return Grounds(part, estimates)
+    return Grounds(part, estimates, grounds.bandwidths)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, insert, select
 
 from scicore.model.cloud import Fleet
-from scicore.model.estimate import Estimate, Grounds, Source
+from scicore.model.estimate import Bandwidth, Estimate, Grounds, Source
 from scicore.model.money import Tariff
 from scicore.model.plan import Plan, Policy
 from scicore.model.problem import Problem, Transfer
@@ -23,7 +23,7 @@ _CURVE = "learning_curve"  # beside what the learner itself keeps in its policy
 
 def save_grounds(connection: Connection, plan_id: int, grounds: Grounds) -> None:
     """What the planner was asked, and where the runtimes in it come from."""
-    document = _encode(grounds.problem)
+    document = _encode(grounds)
     connection.execute(insert(tables.problem).values(plan_id=plan_id, document=document))
     rows = [
         {**msgspec.to_builtins(each), "plan_id": plan_id, "measured_on": list(each.measured_on)}
@@ -35,9 +35,13 @@ def save_grounds(connection: Connection, plan_id: int, grounds: Grounds) -> None
 
 def load_problem(connection: Connection, plan_id: int, fleet: Fleet) -> Problem | None:
     """None for plans that were made before problems were stored."""
-    wanted = select(tables.problem.c.document).where(tables.problem.c.plan_id == plan_id)
-    document = connection.scalar(wanted)
-    return None if document is None else _decode(document, fleet)
+    found = _document(connection, plan_id)
+    return None if found is None else _decode(found, fleet)
+
+
+def load_bandwidths(connection: Connection, plan_id: int) -> tuple[Bandwidth, ...]:
+    found = _document(connection, plan_id) or {}
+    return msgspec.convert(found.get("bandwidths", []), tuple[Bandwidth, ...])
 
 
 def load_estimates(connection: Connection, plan_id: int) -> tuple[Estimate, ...]:
@@ -99,8 +103,18 @@ def _learned(stored: Policy | None) -> Policy | None:
 # --- problems as bytes ----------------------------------------------------------------------------
 
 
-def _encode(problem: Problem) -> bytes:
+def _document(connection: Connection, plan_id: int) -> dict[str, Any] | None:
+    wanted = select(tables.problem.c.document).where(tables.problem.c.plan_id == plan_id)
+    stored = connection.scalar(wanted)
+    if stored is None:
+        return None
+    found: dict[str, Any] = msgspec.msgpack.decode(zlib.decompress(stored))
+    return found
+
+
+def _encode(grounds: Grounds) -> bytes:
     """VMs of one type mostly share a column of runtimes: each column is stored once."""
+    problem = grounds.problem
     columns: dict[bytes, int] = {}
     of_vm = [
         columns.setdefault(np.ascontiguousarray(column).tobytes(), len(columns))
@@ -121,12 +135,12 @@ def _encode(problem: Problem) -> bytes:
         "transfer": problem.transfer,
         "boot": problem.boot,
         "tariff": [[*pair, usd] for pair, usd in problem.tariff.usd_per_gb.items()],
+        "bandwidths": msgspec.to_builtins(grounds.bandwidths),
     }
     return zlib.compress(msgspec.msgpack.encode(document), level=1)
 
 
-def _decode(document: bytes, fleet: Fleet) -> Problem:
-    found = msgspec.msgpack.decode(zlib.decompress(document))
+def _decode(found: dict[str, Any], fleet: Fleet) -> Problem:
     edges = _ints(found["edges"]).reshape(-1, 2)
     columns = [np.frombuffer(column, dtype="<f8") for column in found["columns"]]
     count = len(found["activations"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from sqlalchemy import Connection, text
 from scicore.algebra.request import request_of
 from scicore.model.activation import Observation
 from scicore.model.trace import listed_bytes
+from scicore.model.transfer import Moved
 from scicore.model.workflow import Activity, Workflow
 
 LATEST = 1000  # attempts of an activity on a VM type that are looked at
@@ -160,3 +162,32 @@ def flows(connection: Connection, workflow_tag: str) -> list[Flow]:
         {"tag": workflow_tag},
     )
     return [Flow(*row) for row in rows]
+
+
+def transfers(connection: Connection, vm_types: Collection[str]) -> list[Moved]:
+    """What VMs of these types have fetched and uploaded lately, in runs of whatever workflow: the
+    network is the same for all."""
+    rows = connection.execute(
+        text(
+            """
+            WITH runs AS (
+                SELECT run_id FROM run
+                WHERE EXISTS (SELECT FROM transfer WHERE transfer.run_id = run.run_id)
+                ORDER BY run_id DESC LIMIT :runs
+            ), moved AS (
+                SELECT vm.vm_type, transfer.way, transfer.size_bytes, transfer.seconds,
+                       row_number() OVER (
+                           PARTITION BY vm.vm_type, transfer.way ORDER BY attempt.started_at DESC
+                       ) AS age
+                FROM runs
+                JOIN transfer USING (run_id)
+                JOIN attempt USING (run_id, activation_id, number)
+                JOIN vm USING (run_id, vm)
+                WHERE vm.vm_type = ANY (:types) AND transfer.size_bytes > 0
+            )
+            SELECT vm_type, way, size_bytes, seconds FROM moved WHERE age <= :limit
+            """
+        ),
+        {"runs": RUNS, "types": sorted(vm_types), "limit": LATEST},
+    )
+    return [Moved(vm_type, way, int(size), float(took_s)) for vm_type, way, size, took_s in rows]

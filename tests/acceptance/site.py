@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from provisioning.netns import Netns
+from provisioning.netns import SHORT, Netns
 from provisioning.netns_host import NetnsHost
 from provisioning.provider import Machine
 from tests.acceptance.console import Console, Said
@@ -58,6 +58,11 @@ class Site:
     def host(self, vm: str) -> NetnsHost:
         return self.behind.host(self.machines()[vm])
 
+    @contextmanager
+    def short_of(self, *vm_types: str) -> Iterator[None]:
+        with shortage(self.console, *vm_types):
+            yield
+
     def on_host(self, vm: str, path: Path) -> Path:
         """A file below the host's own /tmp, as it is seen from here."""
         return self.host(vm).directory / "tmp" / path.relative_to("/tmp")
@@ -77,6 +82,18 @@ def rented(home: Path, fleet: str, name: str, *options: str, **extra: str) -> It
         made.console("cluster", "down", made.name, "--provider", "netns")
         made.console.leave_nothing()
         shutil.rmtree(directory)
+
+
+@contextmanager
+def shortage(console: Console, *vm_types: str) -> Iterator[None]:
+    """No VM of these types is to be had."""
+    file = console.home / "netns" / SHORT
+    file.parent.mkdir(mode=0o700, exist_ok=True)
+    file.write_text("\n".join(vm_types))
+    try:
+        yield
+    finally:
+        file.unlink()
 
 
 def attempts(site: Site, run: int) -> list[tuple[str, int, str, str, str, str]]:

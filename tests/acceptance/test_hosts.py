@@ -24,6 +24,7 @@ from tests.acceptance.site import (
     is_alive,
     rented,
     rows,
+    shortage,
     state_of,
     until,
 )
@@ -192,8 +193,16 @@ def test_vms_rented_for_one_run_end_with_it_and_there_is_a_bill(console: Console
     words = ("--cloud", "--provider", "netns", "--fleet", "1xt2.micro,1xt2.medium", "--json")
     said = console("run", spec, *words, "--budget", "0.0000001", "--yes")
     assert said.code in (2, 4), said  # more than it may cost: nothing was launched
-    said = console("run", spec, *words, "--yes")
+    with shortage(console, "t2.micro"):
+        said = console("run", spec, *words, "--yes", "--allow-substitutes")
     assert said.code == 1, said  # an activation failed, as it should
+    assert "planned anew" in said.err
+    run = said.document["run_id"]
+    types = dict(console.rows("SELECT vm, vm_type FROM vm WHERE run_id = %s", run))
+    assert types.pop("t2.medium-1") == "t2.medium"
+    ((vm, substitute),) = types.items()
+    assert vm == "t2.micro-1"
+    assert substitute not in ("t2.micro", "local")
     bill = said.document["bill"]
     assert said.document["finished"] == 3
     assert [post["activity"] for post in bill["activities"]] == ["one"]

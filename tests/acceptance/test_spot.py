@@ -11,8 +11,9 @@ from threading import Thread
 
 import pytest
 
+from provisioning.catalog import CATALOG
 from provisioning.netns_host import ip
-from tests.acceptance.console import SCICUMULUS, finish
+from tests.acceptance.console import SCICUMULUS, Said, finish
 from tests.acceptance.metadata_stand_in import metadata_of
 from tests.acceptance.site import GATE, PATIENCE_S, Site, attempts, rented, rows, state_of, until
 from tests.acceptance.workflows import PASS_ON, Step, write_workflow
@@ -29,6 +30,11 @@ def site(home: Path) -> Iterator[Site]:
     with rented(home, "1xt2.micro,1xt2.medium", "spot", "--spot") as made:
         made.say("cluster", "configure", made.name)
         yield made
+
+
+def _as_in_catalog(vm_type: str) -> tuple[str, int, float]:
+    found = CATALOG[vm_type]
+    return vm_type, found.slots, found.price_usd_per_hour
 
 
 def await_work(site: Site, running: subprocess.Popen[str], spec: Path, *vms: str) -> None:
@@ -141,5 +147,50 @@ def test_a_run_that_has_lost_every_vm_waits_for_another(site: Site) -> None:
     said = finish(running)
     assert (said.code, said.document["finished"]) == (0, 3), said
     seen = attempts(site, said.document["run_id"])
+    assert {vm for _, _, vm, cause, _, _ in seen if cause == "finished"} == {another}
+    assert {cause for _, _, vm, cause, _, _ in seen if vm in before} == {"lost vm"}
+
+
+def test_a_run_that_is_taken_up_again_gets_others_for_the_vms_that_are_gone(site: Site) -> None:
+    spec = write_workflow(site.directory / "later", [Step("one", GATE + PASS_ON)], rows(3))
+    before = site.machines()
+    running = site.console.start(SCICUMULUS, "run", spec, "--cluster", site.name, "--json")
+    await_work(site, running, spec, *before)
+    site.behind.terminate([machine.id for machine in before.values()])
+    said = finish(running)
+    assert said.code == 3, said
+    assert "VMs that are rented, and gone, are replaced with --replace N" in said.err
+
+    def resume(*options: str) -> Said:
+        return site.console("resume", "last", "--replace", "1", *options)
+
+    asked = resume()  # nobody is there to answer
+    assert asked.code != 0
+    assert "2 of 2 VMs are gone" in asked.err
+    assert "more the cluster is expected to cost $" in asked.err
+    assert "Launch? [y/N]" in asked.err
+    poor = resume("--yes", "--budget", "0.000001")
+    assert poor.code == 3, poor
+    assert "is not replaced: with another" in poor.err
+    assert not site.machines()
+
+    (spec.parent / "bin/open").touch()  # it will be on the new host from the beginning
+    with site.short_of("t2.micro", "t2.small", "t2.medium"):
+        short = resume("--yes")
+        assert short.code == 3, short
+        assert " is short: " in short.err, short.err
+        done = resume("--yes", "--allow-substitutes", "--json")
+    assert (done.code, done.document["finished"]) == (0, 3), done
+    ((another, machine),) = site.machines().items()
+    assert another not in before
+    assert f"is replaced by {another}, a {machine.vm_type}" in done.err
+    assert site.console.rows(
+        "SELECT vm_type, slots, CAST(price_usd_per_hour AS float) FROM vm"
+        " WHERE run_id = %s AND vm = %s",
+        done.document["run_id"],
+        another,
+    ) == [_as_in_catalog(machine.vm_type)]
+    assert machine.vm_type not in ("t2.micro", "t2.small", "t2.medium")
+    seen = attempts(site, done.document["run_id"])
     assert {vm for _, _, vm, cause, _, _ in seen if cause == "finished"} == {another}
     assert {cause for _, _, vm, cause, _, _ in seen if vm in before} == {"lost vm"}

@@ -13,6 +13,7 @@ import boto3
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
+from provisioning.catalog import CATALOG
 from tests.acceptance.console import SCICUMULUS, Said, finish
 from tests.acceptance.metadata_stand_in import metadata_of
 from tests.acceptance.site import GATE, Site, attempts, rented, until
@@ -27,9 +28,10 @@ BUCKET = "experiments"
 COUNTED = ("files", "cached", "size_bytes", "seconds", "retries")
 CALLER = "c4nary+secret/of/the/caller"
 ROLE = "c4nary+secret/of/the/role"
+HALF_BYTES = 1_000_000  # as little as says something about the speed of the network
 # Each reads a file that another activity, or the user, has made, and makes one.
 HALVE = (
-    'sleep 0.3\nhead -c 1000 "$2" > half.bin\n'
+    f'sleep 0.3\nhead -c {HALF_BYTES} "$2" > half.bin\n'
     'printf "ID;HALF\\n%s;half.bin\\n" "$1" > ERelation.txt\n'
 )
 JOIN = (
@@ -85,7 +87,7 @@ def url(server: S3Server) -> str:
 
 
 def halves(directory: Path, count: int, program: str = HALVE, max_failure: int = 1) -> Path:
-    """Files of 2000 bytes are halved, and the halves joined."""
+    """Files of twice HALF_BYTES are halved, and the halves joined."""
     steps = [
         Step("halve", program, takes=("ID", "WHOLE"), gives=("ID", "SET", "HALF")),
         Step("join", JOIN, ("SET",), ("ALL",), after="halve", operator="REDUCE", operand="SET"),
@@ -98,7 +100,7 @@ def halves(directory: Path, count: int, program: str = HALVE, max_failure: int =
     spec.write_text(text)
     (directory / "input").mkdir()
     for number in range(count):
-        (directory / f"input/{number}.bin").write_bytes(bytes([65 + number]) * 2000)
+        (directory / f"input/{number}.bin").write_bytes(bytes([65 + number]) * 2 * HALF_BYTES)
     return spec
 
 
@@ -127,15 +129,27 @@ def test_files_are_handed_over_between_hosts_though_the_storage_has_its_moods(
 
     # What was moved, what was there, and how long it took, is known.
     moved = _added(site.console.query("transfers", run))
-    assert moved["halve", "fetch"]["size_bytes"] == 8 * 2000
-    assert moved["halve", "upload"]["size_bytes"] == 8 * 1000
+    assert moved["halve", "fetch"]["size_bytes"] == 16 * HALF_BYTES
+    assert moved["halve", "upload"]["size_bytes"] == 8 * HALF_BYTES
     joined_on = seen[-1][2]
     there = sum(vm == joined_on for name, _, vm, _, _, _ in seen if name.startswith("halve."))
     assert moved["join", "fetch"]["files"] == 8
     assert moved["join", "fetch"]["cached"] == there
-    assert moved["join", "fetch"]["size_bytes"] == (8 - there) * 1000
+    assert moved["join", "fetch"]["size_bytes"] == (8 - there) * HALF_BYTES
     assert sum(row["retries"] for row in moved.values()) >= 5
     assert all(row["seconds"] > 0 for row in moved.values())
+    # The next plan counts on the speeds that were measured, where there are enough of them: of 16
+    # files on two VMs, one VM has moved at least 8.
+    plan = site.say("plan", spec, "--fleet", FLEET, "--algorithm", "heft", "--json").document
+    why = site.say("explain", "plan", str(plan["plan_id"]), "--json").document["bandwidths"]
+    told = {each["vm_type"]: each for each in why}
+    assert told.keys() == {"t2.micro", "t2.medium"}
+    assert "transfers" in {each["source"] for each in why}
+    for each in why:
+        catalog = CATALOG[each["vm_type"]].bandwidth_mb_s
+        measured = each["source"] == "transfers"
+        assert (each["samples"] >= 8, each["mb_per_s"] != catalog) == (measured, measured)
+    assert "network MB/s" in site.say("explain", "plan", str(plan["plan_id"])).out
     # A host has what it needed, and the caller nothing yet.
     for vm in site.machines():
         inputs = {
@@ -150,13 +164,13 @@ def test_files_are_handed_over_between_hosts_though_the_storage_has_its_moods(
     fetched = site.say("fetch", str(run), "--json").document
     assert fetched["unreachable"] == fetched["wrong"] == {}
     assert fetched["files"] == 9
-    assert result.read_bytes() == b"".join(bytes([65 + number]) * 1000 for number in range(8))
+    assert result.read_bytes() == b"".join(bytes([65 + number]) * HALF_BYTES for number in range(8))
 
     # What is damaged or gone is not taken for a result.
     half = Path(said.document["directory"], "halve/3/half.bin")
     half.write_bytes(b"changed at home")
     assert site.say("fetch", str(run), "--json").document["wrong"] == {}
-    assert half.read_bytes() == b"C" * 1000
+    assert half.read_bytes() == b"C" * HALF_BYTES
     half.unlink()
     (key,) = [each for each in keys(server) if each.endswith(f"{run}{half}")]
     s3(server).delete_object(Bucket=BUCKET, Key=key)

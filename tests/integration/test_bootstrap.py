@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import scicore
 from provisioning.access import targets_of
 from provisioning.bootstrap import Software, Unconfigured, Wanted, bake, configure
 from provisioning.keys import ensure_key
@@ -26,6 +27,12 @@ from tests.hosts import needs_hosts
 pytestmark = needs_hosts
 KEYS = f"{OWN}/authorized_keys"
 BUNDLE = "SCICUMULUS_TEST_WHEELS"
+SOURCE = Path(scicore.__file__).parents[1]
+NEEDED = "needed_by_us"
+_WHAT_IS_THERE = f"""
+import scicore, {NEEDED}
+print(scicore.__version__, scicore.__file__, {NEEDED}.__file__, sep="\\n")
+"""
 
 
 @pytest.fixture(scope="module")
@@ -62,12 +69,11 @@ def test_software_workflow_and_trust_are_there_and_what_was_baked_serves_others(
     targets: tuple[Target, ...], tmp_path: Path
 ) -> None:
     first, second = targets
-    wheel = _wheel(tmp_path)
     workflow = tmp_path / "my workflow"
     (workflow / "runs/1").mkdir(parents=True)
     (workflow / "bin").mkdir()
     (workflow / "bin/it's").write_text("data")
-    from_wheels = Software("scicumulus", (wheel,), with_dependencies=False)
+    from_wheels = Software("scicumulus", _bundle(tmp_path))
     said: list[str] = []
     configure(
         [first], Wanted(OWN, from_wheels, workflow=workflow, authorized_keys=KEYS), said.append
@@ -82,7 +88,10 @@ def test_software_workflow_and_trust_are_there_and_what_was_baked_serves_others(
     for here, there in ((first, second), (second, first)):
         with connect(here) as session:
             python = f"{OWN}/venv/bin/python"
-            assert session.run(python, "-c", "import scicore; print(scicore.mark)") == "ours\n"
+            said = session.run(python, "-c", _WHAT_IS_THERE).splitlines()
+            place = f"{OWN}/venv/lib/"
+            assert [path.startswith(place) for path in said[1:]] == [True, True], said
+            assert said[0] == scicore.__version__
             assert session.run("cat", f"{workflow}/bin/it's") == "data"
             assert session.try_to("test", "-e", f"{workflow}/runs").code == 1
             # Strictly, with keys and known hosts that were put there:
@@ -96,6 +105,20 @@ def test_software_workflow_and_trust_are_there_and_what_was_baked_serves_others(
     with connect(second) as session:
         after = session.run("stat", "-c", "%i %Y", python, f"{OWN}/authorized_keys")
     assert after == before
+
+
+def test_what_is_not_among_the_wheels_is_not_looked_for_elsewhere(
+    targets: tuple[Target, ...], tmp_path: Path
+) -> None:
+    first, _ = targets
+    ours, _ = _bundle(tmp_path)
+    wanted = Wanted(f"{OWN}-half", Software("scicumulus", (ours,)), authorized_keys=KEYS)
+    with pytest.raises(
+        Unconfigured, match=f"(?s)a-1 .*No matching distribution found for {NEEDED}"
+    ):
+        configure([first], wanted, print)
+    with connect(first) as session:  # it is not taken for one that is ready
+        assert session.try_to("test", "-e", f"{wanted.directory}/ready").code == 1
 
 
 @pytest.mark.skipif(
@@ -157,13 +180,33 @@ def test_a_host_ends_itself_when_its_lease_is_over(tmp_path: Path) -> None:
         assert provider.dismantle(cluster.name, "tester")
 
 
-def _wheel(directory: Path) -> Path:
-    """A package as small as can be, under our name: installing all of ours takes a minute."""
-    path = directory / "scicumulus-9-py3-none-any.whl"
-    info = "scicumulus-9.dist-info"
-    with zipfile.ZipFile(path, "w") as wheel:
-        wheel.writestr("scicore/__init__.py", 'mark = "ours"\n')
-        wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: scicumulus\nVersion: 9\n")
+def _bundle(directory: Path) -> tuple[Path, Path]:
+    """Our package as it is here, and a small one in place of all that it needs, which would take
+    a minute to install. A wheel is a zip with some lines about itself."""
+    ours = {
+        str(file.relative_to(SOURCE)): file.read_bytes()
+        for package in ("scicore", "provisioning")
+        for file in sorted((SOURCE / package).rglob("*"))
+        if file.is_file() and "__pycache__" not in file.parts
+    }
+    needed = {f"{NEEDED}.py": b""}
+    return (
+        _wheel(directory, "scicumulus", scicore.__version__, ours, NEEDED),
+        _wheel(directory, NEEDED, "1", needed),
+    )
+
+
+def _wheel(
+    directory: Path, name: str, version: str, files: dict[str, bytes], needs: str = ""
+) -> Path:
+    info = f"{name}-{version}.dist-info"
+    about = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    about += f"Requires-Dist: {needs}\n" if needs else ""
+    path = directory / f"{name}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
+        for file, content in files.items():
+            wheel.writestr(file, content)
+        wheel.writestr(f"{info}/METADATA", about)
         wheel.writestr(
             f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
         )

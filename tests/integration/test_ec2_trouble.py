@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from provisioning.catalog import CATALOG
 from provisioning.ec2 import Ec2, Ec2Settings
+from provisioning.fleet import substitutes
 from provisioning.provider import ProviderError, Shortage, Unanswered
 from scicore.model.cluster import Outcome
 from tests.integration.ec2_account import OWNER, Account, alive, client, left_of
@@ -78,6 +80,21 @@ def test_a_shortage_is_solved_by_the_cheapest_type_that_can_do_the_work(
         ("t3.2xlarge", Outcome.LAUNCHED),
         ("t2.micro", Outcome.LAUNCHED),
     ]
+
+
+def test_a_replacement_that_is_short_is_solved_the_same_way_and_the_ledger_tells_its_type(
+    account: Account, ec2: Ec2Server
+) -> None:
+    account.up(fleet="1xt2.micro")
+    ec2.fail("RunInstances", "InsufficientInstanceCapacity", 500, times=-1, type="t2.micro")
+    order = replace(account.replacement("1xt2.micro"), substitutes_from=CATALOG)
+    made = account.launching.add(order, instead_of="t2.micro-1")
+    smallest, *_ = substitutes(CATALOG["t2.micro"], CATALOG, {"t2.micro"})
+    assert (made.vm, made.vm_type) == ("t2.micro-2", smallest.name)
+    record = account.ledger.open("m")
+    assert record is not None
+    assert record.intents[-1].vm_type == smallest  # with the price that the bill will have
+    assert [instance["InstanceType"] for instance in alive()] == [smallest.name]
 
 
 def test_a_substitute_never_breaks_the_budget(account: Account, ec2: Ec2Server) -> None:

@@ -6,22 +6,24 @@ import dataclasses
 
 import numpy as np
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
 from scicore.model.cloud import parse_fleet
-from scicore.model.estimate import Estimate, Grounds, Source
+from scicore.model.estimate import Bandwidth, Estimate, Grounds, Source
 from scicore.model.plan import Plan
 from scicore.model.problem import Problem, Transfer
+from scicore.model.transfer import Moved
 from scicore.planners.heft import Heft
 from scicore.provenance.grounds import (
     latest_policy,
+    load_bandwidths,
     load_estimates,
     load_problem,
     save_grounds,
     save_policy,
 )
 from scicore.provenance.groups import Group, load_group, save_group
-from scicore.provenance.history import Flow, fan_outs, flows, observations
+from scicore.provenance.history import Flow, fan_outs, flows, observations, transfers
 from scicore.provenance.plans import save_plan
 from scicore.provenance.workflows import save_workflow
 from tests.integration.known_runs import stars
@@ -44,6 +46,11 @@ ESTIMATES = (
     Estimate("measure", "local", Source.SIZE, 0.8, 12, 0.25, ("local", "small")),
 )
 
+BANDWIDTHS = (
+    Bandwidth("small", Source.TRANSFERS, 41.5, 12, 0.25),
+    Bandwidth("local", Source.CATALOG, 125.0, 0, None),
+)
+
 
 def stored_plan(engine: Engine, plan: Plan) -> int:
     with engine.begin() as connection:
@@ -54,9 +61,10 @@ def stored_plan(engine: Engine, plan: Plan) -> int:
 def test_a_plans_problem_and_estimates_come_back_as_they_were(engine: Engine) -> None:
     plan_id = stored_plan(engine, Heft().plan(PROBLEM, seed=0))
     with engine.begin() as connection:
-        save_grounds(connection, plan_id, Grounds(PROBLEM, ESTIMATES))
+        save_grounds(connection, plan_id, Grounds(PROBLEM, ESTIMATES, BANDWIDTHS))
         problem = load_problem(connection, plan_id, FLEET)
         assert load_estimates(connection, plan_id) == ESTIMATES
+        assert load_bandwidths(connection, plan_id) == BANDWIDTHS
     assert problem is not None
     for field in dataclasses.fields(Problem):
         there, here = getattr(problem, field.name), getattr(PROBLEM, field.name)
@@ -107,6 +115,7 @@ def test_a_plan_of_an_older_version_has_no_problem(engine: Engine) -> None:
     with engine.connect() as connection:
         assert load_problem(connection, plan_id, FLEET) is None
         assert load_estimates(connection, plan_id) == ()
+        assert load_bandwidths(connection, plan_id) == ()
 
 
 def test_the_latest_policy_of_the_workflow_and_algorithm_is_found(engine: Engine) -> None:
@@ -154,6 +163,27 @@ def test_only_the_latest_observations_of_each_kind_are_read(known: Engine) -> No
         seen = observations(connection, stars([]), limit=1)
     kinds = [(each.activity, each.vm_type) for each in seen]
     assert len(kinds) == len(set(kinds)) == 4
+
+
+def test_transfers_are_those_of_the_vm_types_asked_for_in_whatever_run(known: Engine) -> None:
+    moved = text(
+        """
+        INSERT INTO transfer (run_id, activation_id, number, way, files, cached, size_bytes,
+                              seconds, retries)
+        SELECT run_id, activation_id, number, 'fetch', 1, 0, 1000 * run_id, 0.5, 0
+        FROM attempt JOIN vm USING (run_id, vm) WHERE run_id IN (1, 2)
+        """
+    )
+    with known.connect() as connection:  # never committed
+        assert transfers(connection, {"small", "large"}) == []
+        connection.execute(moved)
+        small = transfers(connection, {"small"})
+        assert {(each.vm_type, each.way, each.seconds) for each in small} == {
+            ("small", "fetch", 0.5)
+        }
+        assert {each.size_bytes for each in small} == {1000, 2000}
+        assert Moved("large", "fetch", 1000, 0.5) in transfers(connection, {"large"})
+        assert transfers(connection, {"t2.micro"}) == []
 
 
 def test_bytes_between_activities_are_those_of_the_latest_finished_run(known: Engine) -> None:

@@ -14,7 +14,7 @@ from provisioning.bill import (
     so_far_usd,
     spent_usd,
     types_of,
-    with_another_usd,
+    with_others_usd,
 )
 from provisioning.catalog import CATALOG
 from provisioning.provider import Machine, MachineState
@@ -69,9 +69,15 @@ def test_a_replacement_adds_its_own_time_and_that_of_those_that_go_on() -> None:
     instances = (Instance("i-1", "t2.micro-1", hour_ago), Instance("i-2", "t2.micro-2", hour_ago))
     intent = Intent("t", micro, ("t2.micro-1", "t2.micro-2"), False, NOW, NOW, instances=instances)
     record = ClusterRecord("m", "ada", "ec2", "2xt2.micro", None, NOW, NOW, intents=(intent,))
-    expected = with_another_usd(record, "t2.micro-1", micro, NOW, left_s=3600 - BOOT_S)
-    so_far, other = 2 * 0.0116, 0.0116 * (3600 - BOOT_S) / 3600
-    assert expected == pytest.approx(so_far + other + 0.0116)
+    left_s = 3600 - BOOT_S
+    so_far, other = 2 * 0.0116, 0.0116 * left_s / 3600
+    assert with_others_usd(record, ["t2.micro-1"], [micro], NOW, left_s) == pytest.approx(
+        so_far + other + 0.0116
+    )
+    both = ["t2.micro-1", "t2.micro-2"]
+    assert with_others_usd(record, both, [micro, micro], NOW, left_s) == pytest.approx(
+        so_far + 2 * 0.0116
+    )
 
 
 def test_while_vms_boot_all_are_paid_for() -> None:

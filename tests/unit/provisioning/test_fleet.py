@@ -6,10 +6,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from provisioning.catalog import CATALOG
-from provisioning.fleet import architecture, groups, judge, sees_its_tags, substitutes
+from provisioning.fleet import architecture, groups, judge, lacking, sees_its_tags, substitutes
 from provisioning.provider import Machine, MachineState, Remnant
 from scicore.model.cloud import Vm, parse_fleet
-from scicore.model.cluster import ClusterRecord, Intent, Wanted
+from scicore.model.cluster import ClusterRecord, Instance, Intent, Wanted
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -52,6 +52,25 @@ def test_one_request_has_vms_of_one_type_with_consecutive_numbers() -> None:
 def test_a_substituted_vm_keeps_its_id() -> None:
     vm = Vm("t2.micro-7", CATALOG["t3.small"])
     assert groups([vm]) == [(CATALOG["t3.small"], ("t2.micro-7",))]
+
+
+def test_a_cluster_lacks_what_is_gone_and_was_not_replaced() -> None:
+    def launched(vm: str, ended: bool = False) -> Intent:
+        instance = Instance(f"i-{vm}", vm, NOW - HOUR, NOW if ended else None)
+        return replace(INTENT, vms=(vm,), instances=(instance,))
+
+    one, two, three = (f"t2.micro-{number}" for number in (1, 2, 3))
+    both = replace(RECORD, fleet="2xt2.micro", intents=(launched(one), launched(two)))
+    ended = replace(MACHINE, state=MachineState.ENDED)
+    assert lacking(both, [MACHINE, replace(MACHINE, vm=two)]) == []
+    assert lacking(both, [ended, replace(MACHINE, vm=two)]) == [one]
+    assert lacking(both, []) == [one, two]  # a provider forgets what has ended
+    # The second was replaced by a third when it had notice; then it went, and the first, too.
+    replaced = replace(both, intents=(launched(one, ended=True), launched(two), launched(three)))
+    third = replace(MACHINE, vm=three)
+    assert lacking(replaced, [replace(MACHINE, vm=one), third]) == []
+    assert lacking(replaced, [third]) == [two]
+    assert lacking(replaced, []) == [two, three]
 
 
 def test_substitutes_can_do_the_work_and_the_cheapest_comes_first() -> None:
