@@ -12,8 +12,8 @@ from sqlalchemy import text
 from scicore.errors import DatabaseError
 from scicore.provenance.connection import connect
 from scicore.provenance.embedded import EmbeddedServer
-from scicore.provenance.hold import Hold
-from tests.acceptance.console import Console
+from scicore.provenance.hold import Hold, held_runs
+from tests.acceptance.console import Console, eventually
 from tests.acceptance.workflows import Step, write_workflow
 from tests.integration.embedded.private_server import (
     ask,
@@ -114,6 +114,8 @@ def test_while_a_run_goes_on_it_is_told_and_left_alone(
     assert f"run {number} uses it, so it is left alone until that has ended" in status.err
     assert pid_of(server) == before
     hold.close()
+    with database.engine.connect() as connection:  # a session takes a moment to vanish
+        eventually(lambda: not held_runs(connection), "nobody holds the run")
     database.engine.dispose()
     done = console("resume", str(number), "--json")
     assert done.code == 0, done
