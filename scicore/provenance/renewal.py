@@ -13,7 +13,6 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from scicore.errors import DatabaseError
 from scicore.provenance.embedded import EmbeddedServer
-from scicore.provenance.hold import held_runs
 from scicore.provenance.patience import reason, say
 
 _CONNECT_TIMEOUT_S = 10
@@ -38,6 +37,8 @@ def told(server: EmbeddedServer, lost: Path) -> str:
 
 def _may_end(story: str, url: str) -> bool:
     """Whether no run goes on; what will be done is said."""
+    from scicore.provenance.hold import held_runs  # which needs all tables, and is needed seldom
+
     engine = sqlalchemy.create_engine(
         "postgresql+psycopg://",
         creator=lambda: psycopg.connect(url, connect_timeout=_CONNECT_TIMEOUT_S),
