@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,6 +55,7 @@ class Replacement:
         self._url = url  # as the user gave it
         self._run_id = run_id
         self._done: set[str] = set()  # VMs that were replaced, or cannot be
+        self._left: tuple[datetime, float] | None = None  # when taken up again; seconds of the plan
         self._before: set[tuple[str, bool]] = set()  # lost, or given notice, before we looked
         self._launched = 0
         self._thread: threading.Thread | None = None
@@ -63,7 +64,10 @@ class Replacement:
         """About once a second; a replacement takes minutes, and is made beside the run."""
         if self._thread is not None and self._thread.is_alive():
             return
-        seen = self._lost()
+        try:
+            seen = self._lost()
+        except DatabaseError:  # the master notices, too, and decides
+            return
         self._before.intersection_update(seen)  # one that came back can be lost anew
         for vm, lost in seen:
             if (vm, lost) in self._before:
@@ -79,8 +83,8 @@ class Replacement:
     def catch_up(self, *, yes: bool) -> None:
         """Before a run is taken up again: what its cluster lacks is told with its price, asked for
         and launched. What was lost earlier and is still there may come back by itself."""
-        from provisioning.fleet import lacking
-        from scicore.cli.rental import provider_of_cluster
+        from provisioning.fleet import GONE, lacking
+        from scicore.cli.rental import now, provider_of_cluster
 
         record = self._record()
         if record is None:
@@ -90,13 +94,17 @@ class Replacement:
                 f"{self._run_id} --hostfile FILE",
             )
         self._before = set(self._lost())
+        self._left = now(), self._left_s()
         seen = provider_of_cluster(record).observe(record.name)
-        gone = lacking(record, [each for each in seen if each.owner == record.owner])
+        machines = [each for each in seen if each.owner == record.owner]
+        gone = lacking(record, machines)
         agreed = self._offer(record, gone)
         if agreed and not yes:
             click.confirm("Launch?", abort=True, err=True)
         self.rescue(agreed)
-        self._done.update(gone)  # nothing of another price than was told
+        # Whoever is not there has been replaced by now, or the user did not agree to it.
+        alive = {each.vm for each in machines if each.state not in GONE}
+        self._done |= {vm for each in record.intents for vm in each.vms if vm not in alive}
 
     def _offer(self, record: ClusterRecord, gone: Sequence[str]) -> list[str]:
         """Which of these may be replaced; what that costs is told."""
@@ -147,11 +155,8 @@ class Replacement:
         from scicore.execution.core import TAKEN_BACK
 
         about = {"run": self._run_id, "taken": TAKEN_BACK}
-        try:
-            with self._database.engine.connect() as connection:
-                return [(vm, lost) for vm, lost in connection.execute(text(_LOST), about)]
-        except DatabaseError:  # the master notices, too, and decides
-            return []
+        with self._database.engine.connect() as connection:
+            return [(vm, lost) for vm, lost in connection.execute(text(_LOST), about)]
 
     def _may_begin(self, *, lost: bool) -> bool:
         """A VM that has only notice to go counts until it is gone."""
@@ -227,13 +232,8 @@ class Replacement:
         """What the cluster will have cost if VMs are replaced by such; it must not be too much."""
         from provisioning.bill import with_others_usd
         from scicore.cli.rental import now
-        from scicore.provenance.reader import run_summary
 
-        with self._database.engine.connect() as connection:
-            summary = run_summary(connection, self._run_id)
-        left_s = summary.predicted_makespan_s - (summary.makespan_s or 0.0)
-        left_s = max(left_s, MINIMUM_BILLED_S)  # a run that is late takes at least so much longer
-        expected_usd = with_others_usd(record, others, others.values(), now(), left_s)
+        expected_usd = with_others_usd(record, others, others.values(), now(), self._left_s())
         limit = self._terms.limit_usd
         if limit is not None and expected_usd > limit:
             *_, last = others.values()
@@ -243,6 +243,20 @@ class Replacement:
                 "the run goes on with what is left",
             )
         return expected_usd
+
+    def _left_s(self) -> float:
+        """Of the plan; a run that is late takes at least a minute longer."""
+        from scicore.cli.rental import now
+        from scicore.provenance.reader import run_summary
+
+        if self._left is not None:  # the time between was nobody's work
+            since, left_s = self._left
+            left_s -= (now() - since).total_seconds()
+        else:
+            with self._database.engine.connect() as connection:
+                summary = run_summary(connection, self._run_id)
+            left_s = summary.predicted_makespan_s - (summary.makespan_s or 0.0)
+        return max(left_s, MINIMUM_BILLED_S)
 
 
 def _intent_of(record: ClusterRecord, vm: str) -> Intent:

@@ -183,6 +183,7 @@ def _stored(
         if problem is None:  # made before problems were stored
             workflow = specification.workflow
             problem = planned_grounds(connection, workflow, plan.fleet, cloud).problem
+            problem = replace(problem, fleet=plan.fleet)  # as it was known then
     known = {activity.tag for activity in specification.workflow.activities}
     if not {each.activity for each in plan.assignments} <= known:
         raise UsageError(
