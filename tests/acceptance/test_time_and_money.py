@@ -49,7 +49,7 @@ def test_workflows_that_share_a_fleet_are_compared_and_simulated_together(
 
 
 def test_workflows_are_planned_together_and_each_is_run_by_its_own_part(console: Console) -> None:
-    names = ("one", "two")
+    names = ("together-one", "together-two")  # nobody else runs them: no history
     specs = [
         write_workflow(
             console.directory / name,
@@ -79,7 +79,7 @@ def test_workflows_are_planned_together_and_each_is_run_by_its_own_part(console:
     ]
     for choice in explained["choices"]:  # no other VM is free, because of the other workflow
         assert choice["alternatives"][0]["finish_s"] >= choice["finish_s"]
-    assert f"plan {ids[0]} of one" in console("explain", "plan", str(ids[1])).out
+    assert f"plan {ids[0]} of {names[0]}" in console("explain", "plan", str(ids[1])).out
     alone = console("simulate", specs[0], "--plan", str(ids[0]))
     assert f"shares its VMs with plan {ids[1]}" in alone.err
 
