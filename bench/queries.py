@@ -48,9 +48,11 @@ from scicore.model.workflow import (
 from scicore.provenance.connection import connect
 from scicore.provenance.embedded import EmbeddedServer
 from scicore.provenance.hold import Hold
+from scicore.provenance.plans import save_plan
 from scicore.provenance.queries import named_queries, run_query
 from scicore.provenance.recorder import DatabaseRecorder
-from scicore.provenance.store import load_run, prepare_run, save_plan, save_workflow
+from scicore.provenance.store import load_run, prepare_run
+from scicore.provenance.workflows import save_workflow
 
 SHARES = (0.5, 0.5)  # of the activations, run by run; the last is asked about
 LIMIT_S = 1.0  # for every query

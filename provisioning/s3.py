@@ -12,7 +12,7 @@ import random
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, get_ident
@@ -179,7 +179,7 @@ class Storage:
                 raise Damaged(f"{path} changed while it was stored")
             self._ask("complete_multipart_upload", MultipartUpload={"Parts": parts}, **upload)
         except BaseException:
-            with _ignored():
+            with suppress(*_troubles()):  # to tidy up must not hide why
                 self._ask("abort_multipart_upload", **upload)
             raise
         return size_bytes
@@ -251,7 +251,7 @@ class Storage:
         while True:
             try:
                 return call(), retries
-            except Exception as error:
+            except _troubles() as error:
                 trouble = _translated(error, doing, what, self.place)
                 damaged += isinstance(trouble, Damaged)
                 lasting = isinstance(trouble, Gone) or not _may_pass(error)
@@ -278,6 +278,7 @@ def _client(place: Place) -> Any:
     try:
         import boto3
         from botocore.config import Config
+        from botocore.exceptions import BotoCoreError
     except ImportError as error:
         raise UsageError("S3 needs boto3, which is not installed", "pip install boto3") from error
     config = Config(
@@ -291,13 +292,20 @@ def _client(place: Place) -> Any:
         return boto3.client(
             "s3", region_name=place.region, endpoint_url=place.endpoint, config=config
         )
-    except Exception as error:
+    except (BotoCoreError, ValueError) as error:  # a ValueError: of the endpoint's URL
         raise _translated(error, "reaching", place.url, place) from error
 
 
 def _code_of(error: Exception) -> str:
     answer = getattr(error, "response", None)
     return str(answer.get("Error", {}).get("Code", "")) if isinstance(answer, dict) else ""
+
+
+def _troubles() -> tuple[type[Exception], ...]:
+    """What asking S3, or reading and writing the file meanwhile, may end with."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    return BotoCoreError, ClientError, OSError, StorageError
 
 
 def _may_pass(error: Exception) -> bool:
@@ -328,12 +336,3 @@ def _translated(error: Exception, doing: str, what: str, place: Place) -> Storag
     hint = "see which credentials this computer has, and what they are allowed (docs/cloud.md)"
     told = f"S3 answers {code}" if code else f"{type(error).__name__}: {error}"
     return StorageError(f"{head}: {told}", "" if code in _PASSING else hint)
-
-
-@contextmanager
-def _ignored() -> Iterator[None]:
-    """To tidy up must not hide why."""
-    try:
-        yield
-    except Exception:
-        return

@@ -49,6 +49,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
         "scicore/engine/process.py",
         "scicore/engine/launch.py",
         "scicore/provenance/embedded.py",
+        "scicore/provenance/postmaster.py",
         "scicore/cli/",
         "provisioning/netns_host.py",
         "scicore/notebook/command_line.py",

@@ -67,7 +67,7 @@ def in_cloud(
     from scicore.cli.configuring import make_ready, software_of
     from scicore.cli.fetch import command as fetch
     from scicore.cli.rental import ledger_of, now
-    from scicore.provenance.store import load_plan
+    from scicore.provenance.plans import load_plan
 
     name = f"run-{plan_id}-{secrets.token_hex(3)}"  # no other cluster can be meant by `down`
     where = ["--provider", rent.provider]

@@ -24,7 +24,9 @@ def command() -> None:
 @json_option
 def start(as_json: bool) -> None:
     """Start the embedded server (any verb that needs it does so by itself)."""
-    url = _server().start()
+    from scicore.provenance import renewal
+
+    url = renewal.start(_server())
     if as_json:
         print_json({"url": url, "directory": str(_server().directory)})
     else:

@@ -90,14 +90,19 @@ def _postgresql(database_url: str | None) -> Check:
 
     from scicore.errors import ScicumulusError
     from scicore.provenance.connection import connect, redacted
+    from scicore.provenance.renewal import REMEDY, told
 
     fix = "see the message; `scicumulus db start` starts the embedded server"
     try:
         database = connect(database_url)
         with database.engine.connect() as connection:
             version = connection.scalar(text("SHOW server_version"))
+        server = database.server
+        lost = server.lost_program() if server else None
     except ScicumulusError as error:
         return Check("postgresql", False, error.message, error.hint or fix)
+    if server and lost:  # a run keeps it from being started again
+        return Check("postgresql", False, told(server, lost), REMEDY)
     return Check("postgresql", True, f"version {version} at {redacted(database.url)}", fix)
 
 

@@ -19,8 +19,8 @@ from scicore.provenance.experience import (
     save_experience,
     untold_runs,
 )
-from scicore.provenance.plans import load_policy, load_problem
-from scicore.provenance.store import load_plan
+from scicore.provenance.grounds import load_policy, load_problem
+from scicore.provenance.plans import load_plan
 
 
 def world_now(connection: Connection, workflow_tag: str) -> Policy:

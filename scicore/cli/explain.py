@@ -53,13 +53,13 @@ def explain_plan(
     from scicore.cli.explained_groups import choices_of, groups_document, groups_of, print_groups
     from scicore.errors import UsageError
     from scicore.provenance.connection import connect, reading
-    from scicore.provenance.plans import (
+    from scicore.provenance.grounds import (
         load_bandwidths,
         load_estimates,
         load_policy,
         load_problem,
     )
-    from scicore.provenance.store import load_plan
+    from scicore.provenance.plans import load_plan
 
     with reading(connect(database_url).engine) as connection:
         _, plan = load_plan(connection, plan_id)

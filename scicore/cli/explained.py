@@ -57,8 +57,8 @@ def _chosen_because(connection: Connection, story: Story) -> str:
     """The planner's choice in words, as `explain plan` has it; empty when it is not known."""
     from scicore.cli.explain import because
     from scicore.cli.explained_groups import choices_of
-    from scicore.provenance.plans import load_problem
-    from scicore.provenance.store import load_plan
+    from scicore.provenance.grounds import load_problem
+    from scicore.provenance.plans import load_plan
 
     if story.foreseen is None:
         return ""

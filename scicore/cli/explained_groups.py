@@ -11,9 +11,9 @@ from sqlalchemy import Connection
 from scicore.model.plan import Plan
 from scicore.model.problem import Problem, joined
 from scicore.planners.alternatives import Choice, choices
+from scicore.provenance.grounds import load_problem
 from scicore.provenance.groups import Group, Member, load_group
-from scicore.provenance.plans import load_problem
-from scicore.provenance.store import load_plan
+from scicore.provenance.plans import load_plan
 
 Groups = Mapping[Group, Sequence[Member]]
 

@@ -46,7 +46,7 @@ def make_offer(
         lease_s = lease_s or _LEAST_LEASE_S
         return Offer(chosen, lease_s, estimate(chosen, lease_s))
     from scicore.provenance.connection import connect, reading
-    from scicore.provenance.store import limits_of_plan, load_plan
+    from scicore.provenance.plans import limits_of_plan, load_plan
 
     with reading(connect(database_url).engine) as connection:
         _, plan = load_plan(connection, plan_id)

@@ -18,7 +18,7 @@ from scicore.model.workflow import Workflow
 from scicore.planners import ALIASES, DEFAULT, planner
 from scicore.planners.base import Budget, Planner, Progress, Report
 from scicore.planners.mdp import Mdp
-from scicore.provenance.plans import latest_policy
+from scicore.provenance.grounds import latest_policy
 
 LEARNER = "reassign-plus"
 EVOLVING = ("ga", "mdp")  # they need some generations before they are any good

@@ -32,8 +32,9 @@ from scicore.model.money import FREE, Tariff
 from scicore.model.plan import Plan
 from scicore.model.problem import Transfer
 from scicore.model.workflow import FieldType, Workflow
-from scicore.provenance.plans import save_grounds, save_policy
-from scicore.provenance.store import save_plan, save_workflow
+from scicore.provenance.grounds import save_grounds, save_policy
+from scicore.provenance.plans import save_plan
+from scicore.provenance.workflows import save_workflow
 
 
 @dataclass(frozen=True, slots=True)

@@ -307,7 +307,8 @@ def _prepare(connection: Connection, specification: Specification, wish: Wish) -
     from scicore.cli.programs import programs
     from scicore.cli.supervision import Job
     from scicore.model.activation import Dispatch
-    from scicore.provenance.store import prepare_run, save_workflow
+    from scicore.provenance.store import prepare_run
+    from scicore.provenance.workflows import save_workflow
 
     workflow = specification.workflow
     plan = _wanted_plan(connection, specification, wish)
@@ -338,7 +339,8 @@ def _prepare(connection: Connection, specification: Specification, wish: Wish) -
 def _wanted_plan(connection: Connection, specification: Specification, wish: Wish) -> Plan:
     from scicore.cli.preparation import fleet_of, make_plan, within_limits
     from scicore.errors import UsageError
-    from scicore.provenance.store import load_plan, save_workflow
+    from scicore.provenance.plans import load_plan
+    from scicore.provenance.workflows import save_workflow
 
     workflow = specification.workflow
     if wish.plan_id is None:

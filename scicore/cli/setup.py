@@ -20,7 +20,7 @@ def command(spec: Path, database_url: str | None, as_json: bool) -> None:
     """
     from scicore.cli.loading import load
     from scicore.provenance.connection import connect
-    from scicore.provenance.store import save_workflow
+    from scicore.provenance.workflows import save_workflow
 
     specification = load(spec)
     with connect(database_url).engine.begin() as connection:

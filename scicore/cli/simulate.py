@@ -164,9 +164,9 @@ def _stored(
     from scicore.errors import UsageError
     from scicore.model.problem import Transfer
     from scicore.provenance.connection import reading
+    from scicore.provenance.grounds import load_problem
     from scicore.provenance.groups import Group, load_group
-    from scicore.provenance.plans import load_problem
-    from scicore.provenance.store import load_plan
+    from scicore.provenance.plans import load_plan
 
     if cloud.fleet or algorithm:
         raise UsageError("--plan brings its own fleet and algorithm: leave the other options out")

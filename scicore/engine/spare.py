@@ -202,7 +202,7 @@ def _keep(connection: socket.socket) -> None:
         keeper = Keeper(welcome, journal, link, listener, adopts_orphans=True)
         keeper.greet(time.time())
         keeper.run()
-    except Exception:
+    except Exception:  # whatever it is: the keeper's log is the only place where it can be told
         traceback.print_exc()
     finally:
         place.unlink(missing_ok=True)

@@ -9,15 +9,11 @@ from pathlib import Path
 
 from scicore.exports.formats import Options, Written
 from scicore.exports.snapshot import Records
-from scicore.exports.tables import Cell, Table, tables
+from scicore.exports.tables import Cell, Table, write_tables
 
 
 def write(records: Records, target: Path, options: Options) -> Written:
-    counts: dict[str, int] = {}
-    target.mkdir()
-    for table in tables(records):
-        counts[table.name] = write_csv(table, target / f"{table.name}.csv")
-    return Written(files=tuple(f"{name}.csv" for name in counts), records=counts)
+    return write_tables(records, target, "csv", write_csv)
 
 
 def write_csv(table: Table, file: Path) -> int:

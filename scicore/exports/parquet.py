@@ -13,7 +13,7 @@ from pyarrow.parquet import ParquetWriter
 
 from scicore.exports.formats import Options, Written
 from scicore.exports.snapshot import Records
-from scicore.exports.tables import Cell, Table, tables
+from scicore.exports.tables import Cell, Table, write_tables
 
 ROWS_AT_ONCE = 20_000
 
@@ -27,11 +27,7 @@ _TYPES: dict[type, Any] = {
 
 
 def write(records: Records, target: Path, options: Options) -> Written:
-    counts: dict[str, int] = {}
-    target.mkdir()
-    for table in tables(records):
-        counts[table.name] = _write_table(table, target / f"{table.name}.parquet")
-    return Written(files=tuple(f"{name}.parquet" for name in counts), records=counts)
+    return write_tables(records, target, "parquet", _write_table)
 
 
 def _write_table(table: Table, file: Path) -> int:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from datetime import datetime
+from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
+from scicore.exports.formats import Written
 from scicore.exports.snapshot import (
     ActivationRow,
     ActivityRow,
@@ -41,6 +43,17 @@ class Table:
     name: str  # also the file's, without its extension; may hold a directory
     columns: tuple[Column, ...]
     rows: Iterable[tuple[Cell, ...]]
+
+
+def write_tables(
+    records: Records, target: Path, ending: str, write: Callable[[Table, Path], int]
+) -> Written:
+    """A directory with one file per table; `write` gives the number of rows."""
+    target.mkdir()
+    counts: dict[str, int] = {}
+    for table in tables(records):
+        counts[table.name] = write(table, target / f"{table.name}.{ending}")
+    return Written(files=tuple(f"{name}.{ending}" for name in counts), records=counts)
 
 
 def tables(records: Records) -> Iterator[Table]:

@@ -5,14 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
-
 from scicore.kernel.best_resource import FINISH, SPEED, START, best_resources
-from scicore.kernel.jit import suited
+from scicore.kernel.instance import Instance, Ints
 from scicore.model.parameters import Parameters, setting
-from scicore.model.plan import Plan, Policy
-from scicore.model.problem import Problem
-from scicore.planners.base import Budget, Planner, Report, to_plan, validated
+from scicore.planners.heuristic import Heuristic, handed_out
 
 
 class Best(StrEnum):
@@ -29,7 +25,7 @@ class BrsParameters(Parameters):
     best: Best = setting(Best.SPEED, "what makes a VM with room the best: speed, finish or start")
 
 
-class Brs(Planner[BrsParameters]):
+class Brs(Heuristic[BrsParameters]):
     """Best resource selection.
 
     Paper
@@ -57,17 +53,5 @@ class Brs(Planner[BrsParameters]):
     name = "brs"
     settable = BrsParameters
 
-    def plan(
-        self,
-        problem: Problem,
-        seed: int,
-        budget: Budget | None = None,
-        progress: Report | None = None,
-        policy: Policy | None = None,
-    ) -> Plan:
-        instance = validated(problem)
-        count, vms = instance.runtime_ms.shape
-        order, vm_of = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-        rule = RULES[self.parameters.best]
-        suited(best_resources, count * vms)(instance, rule, order, vm_of)
-        return to_plan(self, seed, problem, instance, order, vm_of)
+    def schedule(self, instance: Instance) -> tuple[Ints, Ints]:
+        return handed_out(best_resources, instance, RULES[self.parameters.best])

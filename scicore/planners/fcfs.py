@@ -9,12 +9,10 @@ import numpy as np
 from scicore.kernel.instance import NEVER, Instance, Ints
 from scicore.kernel.strict import new_lanes, occupy, opening_ms, ready_ms
 from scicore.model.parameters import Parameters
-from scicore.model.plan import Plan, Policy
-from scicore.model.problem import Problem
-from scicore.planners.base import Budget, Planner, Report, to_plan, validated
+from scicore.planners.heuristic import Heuristic
 
 
-class Fcfs(Planner[Parameters]):
+class Fcfs(Heuristic[Parameters]):
     """First come, first served.
 
     Paper
@@ -38,16 +36,8 @@ class Fcfs(Planner[Parameters]):
 
     name = "fcfs"
 
-    def plan(
-        self,
-        problem: Problem,
-        seed: int,
-        budget: Budget | None = None,
-        progress: Report | None = None,
-        policy: Policy | None = None,
-    ) -> Plan:
-        instance = validated(problem)
-        return to_plan(self, seed, problem, instance, *_served(instance))
+    def schedule(self, instance: Instance) -> tuple[Ints, Ints]:
+        return _served(instance)
 
 
 def _served(instance: Instance) -> tuple[Ints, Ints]:

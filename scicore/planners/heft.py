@@ -9,20 +9,14 @@ from scicore.kernel.instance import Floats, Instance, Ints
 from scicore.kernel.jit import suited
 from scicore.kernel.ranking import mean_ms_per_byte, mean_runtimes_ms, upward_ranks
 from scicore.model.parameters import Parameters
-from scicore.model.plan import Plan, Policy
-from scicore.model.problem import Problem
 from scicore.planners.base import (
-    Budget,
-    Planner,
-    Report,
     no_bias,
     order_by_start,
-    to_plan,
-    validated,
 )
+from scicore.planners.heuristic import Heuristic
 
 
-class Heft(Planner[Parameters]):
+class Heft(Heuristic[Parameters]):
     """Heterogeneous Earliest Finish Time.
 
     Paper
@@ -53,17 +47,8 @@ class Heft(Planner[Parameters]):
 
     name = "heft"
 
-    def plan(
-        self,
-        problem: Problem,
-        seed: int,
-        budget: Budget | None = None,
-        progress: Report | None = None,
-        policy: Policy | None = None,
-    ) -> Plan:
-        instance = validated(problem)
-        order, vm_of = schedule(instance)
-        return to_plan(self, seed, problem, instance, order, vm_of)
+    def schedule(self, instance: Instance) -> tuple[Ints, Ints]:
+        return schedule(instance)
 
 
 def ranks_ms(instance: Instance, rounds: int = 1) -> Floats:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from scicore.kernel.instance import Instance, Ints
 from scicore.kernel.mapping import LONGEST
-from scicore.model.plan import Plan, Policy
-from scicore.model.problem import Problem
-from scicore.planners.base import Budget, Planner, Report, to_plan, validated
-from scicore.planners.min_min import BatchParameters, mapped
+from scicore.planners.heuristic import Heuristic, handed_out
+from scicore.planners.min_min import BatchParameters, way_of
 
 
-class MaxMin(Planner[BatchParameters]):
+class MaxMin(Heuristic[BatchParameters]):
     """Max-Min.
 
     Paper
@@ -31,14 +30,5 @@ class MaxMin(Planner[BatchParameters]):
     name = "max-min"
     settable = BatchParameters
 
-    def plan(
-        self,
-        problem: Problem,
-        seed: int,
-        budget: Budget | None = None,
-        progress: Report | None = None,
-        policy: Policy | None = None,
-    ) -> Plan:
-        instance = validated(problem)
-        order, vm_of = mapped(instance, LONGEST, self.parameters.only_idle)
-        return to_plan(self, seed, problem, instance, order, vm_of)
+    def schedule(self, instance: Instance) -> tuple[Ints, Ints]:
+        return handed_out(way_of(self.parameters), instance, LONGEST)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from scicore.kernel.instance import Instance, Ints
-from scicore.kernel.jit import suited
 from scicore.kernel.mapping import SHORTEST, in_batches, when_idle
 from scicore.model.parameters import Parameters, setting
-from scicore.model.plan import Plan, Policy
-from scicore.model.problem import Problem
-from scicore.planners.base import Budget, Planner, Report, to_plan, validated
+from scicore.planners.heuristic import Heuristic, handed_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +20,7 @@ class BatchParameters(Parameters):
     )
 
 
-class MinMin(Planner[BatchParameters]):
+class MinMin(Heuristic[BatchParameters]):
     """Min-Min.
 
     Paper
@@ -52,23 +48,9 @@ class MinMin(Planner[BatchParameters]):
     name = "min-min"
     settable = BatchParameters
 
-    def plan(
-        self,
-        problem: Problem,
-        seed: int,
-        budget: Budget | None = None,
-        progress: Report | None = None,
-        policy: Policy | None = None,
-    ) -> Plan:
-        instance = validated(problem)
-        order, vm_of = mapped(instance, SHORTEST, self.parameters.only_idle)
-        return to_plan(self, seed, problem, instance, order, vm_of)
+    def schedule(self, instance: Instance) -> tuple[Ints, Ints]:
+        return handed_out(way_of(self.parameters), instance, SHORTEST)
 
 
-def mapped(instance: Instance, rule: int, only_idle: bool) -> tuple[Ints, Ints]:
-    """Order and VMs; Max-Min differs in the rule alone."""
-    count, vms = instance.runtime_ms.shape
-    order, vm_of = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    way = when_idle if only_idle else in_batches
-    suited(way, count * vms)(instance, rule, order, vm_of)
-    return order, vm_of
+def way_of(parameters: BatchParameters) -> Callable[[Instance, int, Ints, Ints], None]:
+    return when_idle if parameters.only_idle else in_batches

@@ -10,19 +10,13 @@ from scicore.kernel.jit import suited
 from scicore.kernel.optimistic import optimistic_costs
 from scicore.kernel.ranking import mean_ms_per_byte, order_by_priority
 from scicore.model.parameters import Parameters
-from scicore.model.plan import Plan, Policy
-from scicore.model.problem import Problem
 from scicore.planners.base import (
-    Budget,
-    Planner,
-    Report,
     order_by_start,
-    to_plan,
-    validated,
 )
+from scicore.planners.heuristic import Heuristic
 
 
-class Peft(Planner[Parameters]):
+class Peft(Heuristic[Parameters]):
     """Predict Earliest Finish Time.
 
     Paper
@@ -50,17 +44,8 @@ class Peft(Planner[Parameters]):
 
     name = "peft"
 
-    def plan(
-        self,
-        problem: Problem,
-        seed: int,
-        budget: Budget | None = None,
-        progress: Report | None = None,
-        policy: Policy | None = None,
-    ) -> Plan:
-        instance = validated(problem)
-        order, vm_of = schedule(instance)
-        return to_plan(self, seed, problem, instance, order, vm_of)
+    def schedule(self, instance: Instance) -> tuple[Ints, Ints]:
+        return schedule(instance)
 
 
 def costs_ms(instance: Instance) -> Floats:

@@ -28,8 +28,9 @@ from scicore.model.objective import Goal, Objective
 from scicore.model.parameters import Parameters, setting
 from scicore.model.plan import Plan, Policy
 from scicore.model.problem import Problem
-from scicore.planners.base import Budget, Planner, Progress, Report, to_plan, validated
+from scicore.planners.base import Budget, Progress, Report, to_plan, validated
 from scicore.planners.bounds import bounds_of
+from scicore.planners.front_planner import FrontPlanner
 from scicore.planners.heft import ranks_ms
 from scicore.planners.reassign_plus import FEW, ReassignPlus, ReassignPlusParameters
 from scicore.planners.refinement import Meter
@@ -57,7 +58,7 @@ class ReassignParetoParameters(Parameters):
     prefer: Preference = setting(Preference.MAKESPAN, "the one plan: makespan, cost or balanced")
 
 
-class ReassignPareto(Planner[ReassignParetoParameters]):
+class ReassignPareto(FrontPlanner[ReassignParetoParameters]):
     """Reinforcement learning of a whole front of schedules.
 
     Paper
@@ -91,16 +92,9 @@ class ReassignPareto(Planner[ReassignParetoParameters]):
     name = "reassign-pareto"
     settable = ReassignParetoParameters
 
-    def plan(
-        self,
-        problem: Problem,
-        seed: int,
-        budget: Budget | None = None,
-        progress: Report | None = None,
-        policy: Policy | None = None,
-    ) -> Plan:
-        front = self.front(problem, seed, budget, progress, policy)
-        return front.best(Objective(Goal(self.parameters.prefer)))
+    @property
+    def objective(self) -> Objective:
+        return Objective(Goal(self.parameters.prefer))
 
     def front(
         self,

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from scicore.kernel.jit import suited
+from scicore.kernel.instance import Instance, Ints
 from scicore.kernel.mapping import on_arrival
 from scicore.model.parameters import Parameters
-from scicore.model.plan import Plan, Policy
-from scicore.model.problem import Problem
-from scicore.planners.base import Budget, Planner, Report, to_plan, validated
+from scicore.planners.heuristic import Heuristic, handed_out
 
 
-class RoundRobin(Planner[Parameters]):
+class RoundRobin(Heuristic[Parameters]):
     """Round robin.
 
     Paper
@@ -35,16 +31,5 @@ class RoundRobin(Planner[Parameters]):
 
     name = "round-robin"
 
-    def plan(
-        self,
-        problem: Problem,
-        seed: int,
-        budget: Budget | None = None,
-        progress: Report | None = None,
-        policy: Policy | None = None,
-    ) -> Plan:
-        instance = validated(problem)
-        count, vms = instance.runtime_ms.shape
-        order, vm_of = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-        suited(on_arrival, count * vms)(instance, 1, order, vm_of)
-        return to_plan(self, seed, problem, instance, order, vm_of)
+    def schedule(self, instance: Instance) -> tuple[Ints, Ints]:
+        return handed_out(on_arrival, instance, 1)

@@ -1,4 +1,4 @@
-"""Planners that search for a whole front; the single plan that they give is the balanced one."""
+"""Planners that search for a whole front by appraising populations of schedules."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from scicore.kernel.billing import prices_of
 from scicore.kernel.instance import NEVER, Floats, Instance, Ints
 from scicore.kernel.jit import suited
 from scicore.model.front import Front
-from scicore.model.objective import Goal, Objective
 from scicore.model.parameters import Parameters
-from scicore.model.plan import Plan, Policy
+from scicore.model.plan import Policy
 from scicore.model.problem import Problem
 from scicore.planners.archive import Archive
-from scicore.planners.base import Budget, Planner, Progress, Report, validated
+from scicore.planners.base import Budget, Progress, Report, validated
 from scicore.planners.bounds import path_bound_ms
+from scicore.planners.front_planner import FrontPlanner
 
 P = TypeVar("P", bound=Parameters)
 
@@ -69,7 +69,7 @@ class Appraiser:
         return 1 - left_s / self._budget.seconds if left_s > 0 else 1.0
 
 
-class TradeOff(Planner[P]):
+class TradeOff(FrontPlanner[P]):
     @abstractmethod
     def expected(self, count: int) -> int:
         """Schedules that are appraised without a budget, of so many activations."""
@@ -95,17 +95,6 @@ class TradeOff(Planner[P]):
             nothing = np.zeros((1, 0), dtype=np.int64)
             appraise(nothing, nothing)
         return appraise.archive.front(self, seed, problem, instance)
-
-    def plan(
-        self,
-        problem: Problem,
-        seed: int,
-        budget: Budget | None = None,
-        progress: Report | None = None,
-        policy: Policy | None = None,
-    ) -> Plan:
-        front = self.front(problem, seed, budget, progress, policy)
-        return front.best(Objective(Goal.BALANCED))
 
 
 def allowed_vms(instance: Instance) -> tuple[Ints, Ints]:

@@ -16,10 +16,10 @@ from scicore.model.activation import RunState
 from scicore.model.plan import Plan
 from scicore.model.problem import Problem
 from scicore.model.workflow import Workflow
-from scicore.provenance.plans import load_curve, load_problem
+from scicore.provenance.grounds import load_curve, load_problem
+from scicore.provenance.plans import load_plan
 from scicore.provenance.queries import named_query
 from scicore.provenance.reader import RunSummary, resolve_run, run_summary
-from scicore.provenance.store import load_plan
 
 FAILURES, OUTPUTS, LINEAGE_ROWS = 50, 12, 10_000
 Row = Mapping[str, Any]

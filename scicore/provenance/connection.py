@@ -18,7 +18,9 @@ from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import SQLAlchemyError
 
 from scicore.errors import DatabaseError
+from scicore.provenance import renewal
 from scicore.provenance.embedded import EmbeddedServer
+from scicore.provenance.patience import reason
 from scicore.provenance.postgres_home import default_directory
 
 DATABASE_URL = "SCICUMULUS_DATABASE_URL"
@@ -50,8 +52,8 @@ def connect(chosen: str | None = None) -> Database:
     found = find(chosen)
     if found is None:
         server = EmbeddedServer(default_directory())
-        url = server.start()
-        return Database(url, _open(url), server)
+        url = renewal.start(server)
+        return Database(url, _open(url, server), server)
     url = re.sub(r"^postgresql\+psycopg://", "postgresql://", found)
     return Database(url, _open(url))
 
@@ -74,7 +76,7 @@ def redacted(text: str, url: str = "") -> str:
     return _PASSWORD.sub(lambda match: f"{match['user'] or match['word']}***", text)
 
 
-def _open(url: str) -> Engine:
+def _open(url: str, server: EmbeddedServer | None = None) -> Engine:
     """Connect once to be sure, and migrate the schema if it is older than this program."""
     engine = sqlalchemy.create_engine(
         "postgresql+psycopg://",
@@ -87,12 +89,14 @@ def _open(url: str) -> Engine:
     except BaseException as error:
         engine.dispose()
         if isinstance(error, SQLAlchemyError | psycopg.Error | UnicodeError):  # %C4 is no UTF-8
-            raise _unusable(url, error) from error
+            raise _uprooted(error, server) or _unusable(url, error) from error
         raise
 
     @event.listens_for(engine, "handle_error")
     def explain_loss(context: ExceptionContext) -> None:
         error = context.original_exception
+        if uprooted := _uprooted(error, server):
+            raise uprooted from error
         lost = isinstance(error, Exception) and (
             context.is_disconnect or context.connection is None
         )
@@ -108,6 +112,18 @@ def _unusable(url: str, error: BaseException) -> DatabaseError:
         f"the provenance database {redacted(url)} cannot be used: {reason}",
         "check --database-url, SCICUMULUS_DATABASE_URL or the PG* variables; "
         "without any of them an embedded server is used",
+    )
+
+
+def _uprooted(error: BaseException, server: EmbeddedServer | None) -> DatabaseError | None:
+    """What to say if our server misses a file because its installation was deleted."""
+    missing = isinstance(getattr(error, "orig", None) or error, psycopg.errors.UndefinedFile)
+    lost = server.lost_program() if missing and server else None
+    if server is None or lost is None:
+        return None
+    return DatabaseError(
+        f"{renewal.told(server, lost)}, and it needs a file from there: {reason(error)}",
+        renewal.REMEDY,
     )
 
 

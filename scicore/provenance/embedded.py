@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import os
 import secrets
-import signal
 import socket
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,16 +28,23 @@ from scicore.provenance.postgres_home import (
     staging_directory,
     write_private,
 )
+from scicore.provenance.postmaster import (
+    HOST,
+    Postmaster,
+    answers,
+    lost_program,
+    postmaster,
+    serves,
+    shut_down,
+)
 
 _NAME = "scicumulus"  # of the user and of the database
-_HOST = "127.0.0.1"
-_TLS_REQUEST = bytes.fromhex("00000008 04d2162f")  # the protocol's SSLRequest message
 _PATIENCE_S = 60.0  # for a stop, or for a start, which may have to recover from a crash
 _INITDB = (
     *("--auth=scram-sha-256", "--data-checksums", "--encoding=UTF8", f"--username={_NAME}"),
     *("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"),
     *("--set=max_connections=100", "--set=shared_buffers=64MB", "--set=synchronous_commit=on"),
-    *(f"--set=listen_addresses={_HOST}", "--set=unix_socket_directories="),
+    *(f"--set=listen_addresses={HOST}", "--set=unix_socket_directories="),
 )
 _PASSING = (  # what a start says of a killed server's remains, or when its port was snatched
     'lock file "postmaster.pid" already exists',
@@ -85,37 +90,52 @@ class EmbeddedServer:
     def stop(self) -> bool:
         """Shut down cleanly, without waiting for clients to leave. True if it was running."""
         home = self.directory.resolve()
-        if _postmaster(home) is None:
+        if postmaster(home) is None:
             return False
         with locked(home):
-            server = _postmaster(home)
+            server = postmaster(home)
             if server is None:
                 return False
             (home / "stopped").touch()
-            os.kill(server.pid, signal.SIGINT)  # a "fast" shutdown in PostgreSQL's words
-            deadline = time.monotonic() + _PATIENCE_S
-            while _serves(server.pid, home / "data"):
-                if time.monotonic() > deadline:
-                    raise _failure(f"process {server.pid} does not stop", home, _log(home))
-                time.sleep(0.02)
+            _end(server, home)
             return True
+
+    @_explained()
+    def lost_program(self) -> Path | None:
+        """Where the running server was started from, if that has been deleted since."""
+        home = self.directory.resolve()
+        return lost_program(home) if postmaster(home) else None
+
+    @_explained()
+    def renew(self, may_end: Callable[[str], bool]) -> str:
+        """Start it again from this installation, if the one that it runs from was deleted and the
+        server with that URL may end. Of processes that call this at once, the first one does it.
+        """
+        home = self.directory.resolve()
+        with locked(home):
+            programs = reachable_programs(home)  # what might be refused comes before the end
+            _is_initialised(home)
+            server, url = postmaster(home), self.url()
+            if server and url and lost_program(home) and may_end(url):
+                _end(server, home)
+            return self._launch(home, programs)
 
     @_explained()
     def crashed(self) -> bool:
         """It was made and is not there, though nobody has stopped it."""
         home = self.directory.resolve()
         made, stopped = (home / "data").exists(), (home / "stopped").exists()
-        return made and not stopped and _postmaster(home) is None
+        return made and not stopped and postmaster(home) is None
 
     @_explained()
     def url(self) -> str | None:
         """Without a password: libpq reads it from the file that the URL names. None when down."""
         home = self.directory.resolve()
-        server = _postmaster(home)
-        if server is None or not server.ready or not _answers(server.port):
+        server = postmaster(home)
+        if server is None or not server.ready or not answers(server.port):
             return None
         passfile = quote(os.fsencode(home / "pgpass"))
-        return f"postgresql://{_NAME}@{_HOST}:{server.port}/{_NAME}?passfile={passfile}"
+        return f"postgresql://{_NAME}@{HOST}:{server.port}/{_NAME}?passfile={passfile}"
 
     def _launch(self, home: Path, programs: Path) -> str:
         """Start the server unless one is on its way up (or down), and wait until it is ready.
@@ -126,7 +146,7 @@ class EmbeddedServer:
         deadline = time.monotonic() + _PATIENCE_S
         pid = told = 0
         while not (url := self.url()):
-            dead = _postmaster(home) is None and not _serves(pid, home / "data")
+            dead = postmaster(home) is None and not serves(pid, home / "data")
             hopeless = dead and pid and not any(sign in _log(home)[told:] for sign in _PASSING)
             if hopeless or time.monotonic() > deadline:
                 raise _failure("it did not start", home, _log(home)[told:])
@@ -139,54 +159,6 @@ class EmbeddedServer:
             time.sleep(0.02)
         (home / "stopped").unlink(missing_ok=True)
         return url
-
-
-@dataclass(frozen=True, slots=True)
-class _Postmaster:
-    pid: int
-    port: int
-    ready: bool
-
-
-def _postmaster(home: Path) -> _Postmaster | None:
-    """The living server of this directory, by the file that it writes about itself."""
-    try:
-        text = os.fsdecode((home / "data" / "postmaster.pid").read_bytes())
-        pid, data, _, port, _, _, _, status, *_ = text.split("\n") + 8 * [""]
-        server = _Postmaster(abs(int(pid)), int(port or 0), status.strip() == "ready")
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        return None
-    if not _serves(server.pid, Path(data)):
-        return None
-    if Path(data) != home / "data":
-        raise DatabaseError(
-            f"{data} was moved or copied to {home} while its server was running",
-            f"stop that server first: kill -INT {server.pid}",
-        )
-    return server
-
-
-def _serves(pid: int, data: Path) -> bool:
-    """Whether this process is a server of that data directory. That it exists would prove
-    nothing: pids are used again, and a zombie has one.
-    """
-    if sys.platform == "linux":
-        try:
-            return os.fsencode(data) in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        except (FileNotFoundError, ProcessLookupError):
-            return False
-    command = ["ps", "-ww", "-o", "args=", "-p", str(pid)]
-    return os.fsencode(data) in subprocess.run(command, check=False, capture_output=True).stdout
-
-
-def _answers(port: int) -> bool:
-    """Whether PostgreSQL itself replies; the kernel still takes connections for a dying one."""
-    try:
-        with socket.create_connection((_HOST, port), timeout=5) as client:
-            client.sendall(_TLS_REQUEST)
-            return client.recv(1) in (b"N", b"S")
-    except OSError:
-        return False
 
 
 def _spawn(home: Path, programs: Path) -> int:
@@ -208,9 +180,9 @@ def _choose_port(home: Path) -> int:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((_HOST, int(kept.read_text())))
+            probe.bind((HOST, int(kept.read_text())))
         except (OSError, ValueError, OverflowError):  # taken, or there is no last time
-            probe.bind((_HOST, 0))
+            probe.bind((HOST, 0))
             kept.write_text(f"{probe.getsockname()[1]}\n")
         return int(probe.getsockname()[1])
 
@@ -240,7 +212,7 @@ def _initialise(home: Path, programs: Path, lock: int) -> None:
     The programs hold the lock, too: if we are killed, the next start waits until they have ended.
     """
     password = secrets.token_urlsafe(32)
-    write_private(home / "pgpass", f"{_HOST}:*:*:{_NAME}:{password}")
+    write_private(home / "pgpass", f"{HOST}:*:*:{_NAME}:{password}")
     with staging_directory(home) as staging:
         data, pwfile = staging / "data", staging / "password"
         data.mkdir(mode=0o700)
@@ -285,6 +257,11 @@ def _run(
         group=gid,
         extra_groups=None if uid is None else [],
     )
+
+
+def _end(server: Postmaster, home: Path) -> None:
+    if not shut_down(server.pid, home / "data", _PATIENCE_S):
+        raise _failure(f"process {server.pid} does not stop", home, _log(home))
 
 
 def _log(home: Path) -> str:

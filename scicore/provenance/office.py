@@ -101,7 +101,7 @@ class DatabaseOffice:
                 f"{str(error).strip()}\n(a query may read the relations of its own run only; to "
                 "fence it in, the database's user must be allowed to create roles)"
             )
-        except Exception as error:
+        except Exception as error:  # an attempt that nobody ends would hold up the run for ever
             cause, note = Cause.EXIT_CODE, str(error).strip()
         self._connections.pop(order.activation, None)
         if cause is Cause.LOST_VM:

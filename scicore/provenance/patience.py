@@ -49,22 +49,22 @@ def patiently(
                 raise
             if away_s > _SAY_AFTER_S and not said:
                 said = True
-                _say(
+                say(
                     "the provenance database does not take anything at the moment "
                     f"({reason(error)}); {meanwhile}"
                 )
         else:
             if said:
-                _say("the provenance database is back")
+                say("the provenance database is back")
             return answer
         hurry.wait(min(pause_s, max(0.0, patience_s - away_s) + 0.01))
         pause_s = min(pause_s * 2, _AGAIN_S[1])
         again()
 
 
-def reason(error: Exception) -> str:
+def reason(error: BaseException) -> str:
     return str(getattr(error, "orig", None) or error).strip().splitlines()[0]
 
 
-def _say(message: str) -> None:
+def say(message: str) -> None:
     print(f"scicumulus: {message}", file=sys.stderr, flush=True)

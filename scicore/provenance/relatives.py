@@ -9,7 +9,7 @@ import msgspec
 from sqlalchemy import Connection, text
 
 from scicore.model.cloud import Fleet
-from scicore.provenance.plans import load_problem
+from scicore.provenance.grounds import load_problem
 
 MOST_RELATIVES = 1000  # a REDUCE may have a hundred thousand
 

@@ -1,13 +1,11 @@
-"""Workflows, plans and runs, written before a run starts and read when it does."""
+"""Runs, written before they start and read when they do."""
 
 from __future__ import annotations
 
 import getpass
-import hashlib
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +28,12 @@ import scicore
 from scicore.errors import UsageError
 from scicore.execution.messages import FileRecorded
 from scicore.model.activation import Dispatch, RunState
-from scicore.model.cloud import Fleet, Vm
-from scicore.model.plan import Assignment, Plan
-from scicore.model.workflow import Activity, Dataset, Relation, Workflow
-from scicore.provenance import relation_views, tables
+from scicore.model.cloud import Vm
+from scicore.model.plan import Plan
+from scicore.model.workflow import Dataset, Workflow
+from scicore.provenance import tables
 from scicore.provenance.bulk import copied, copy_lines, trust
+from scicore.provenance.plans import load_plan
 from scicore.provenance.sheet import copy_rows
 
 _values = msgspec.json.Decoder(dict[str, str]).decode
@@ -52,182 +51,6 @@ class StoredRun:
     directory: str
     dispatch: Dispatch = Dispatch.ADAPTIVE
     sizing: str = ""  # empty = off
-
-
-# --- workflow -----------------------------------------------------------------------------------
-
-
-def save_workflow(connection: Connection, workflow: Workflow, source: str) -> int:
-    """Store the conceptual workflow; the same definition is stored once."""
-    definition = msgspec.json.encode(_without_rows(workflow))
-    digest = hashlib.blake2b(definition, digest_size=16).hexdigest()
-    existing = select(tables.workflow.c.workflow_id).where(tables.workflow.c.digest == digest)
-    connection.exec_driver_sql("LOCK TABLE workflow IN SHARE ROW EXCLUSIVE MODE")
-    found = connection.scalar(existing)
-    if found is not None:
-        return int(found)
-    workflow_id = connection.execute(
-        insert(tables.workflow)
-        .values(
-            tag=workflow.tag,
-            description=workflow.description,
-            digest=digest,
-            source=source,
-            definition=msgspec.json.decode(definition),
-        )
-        .returning(tables.workflow.c.workflow_id)
-    ).scalar_one()
-    relation_ids = {
-        relation.name: _save_relation(connection, workflow_id, relation)
-        for relation in workflow.relations
-    }
-    for position, activity in enumerate(workflow.activities, start=1):
-        _save_activity(connection, workflow_id, position, activity, relation_ids)
-    relation_views.refresh(connection, workflow.tag)
-    return int(workflow_id)
-
-
-def _save_activity(
-    connection: Connection,
-    workflow_id: int,
-    position: int,
-    activity: Activity,
-    relation_ids: dict[str, int],
-) -> None:
-    activity_id = connection.execute(
-        insert(tables.activity)
-        .values(
-            workflow_id=workflow_id,
-            position=position,
-            tag=activity.tag,
-            operator=activity.operator,
-            command=activity.command,
-            extractor=activity.extractor,
-            operand=list(activity.operand),
-            input_relation_id=relation_ids[activity.input.name],
-            output_relation_id=relation_ids[activity.output.name],
-            alias=activity.alias,
-            template=activity.template,
-            cpus=activity.cpus,
-            memory_mb=activity.memory_mb,
-            runtime_s=activity.runtime_s,
-            timeout_s=activity.timeout_s,
-            environment=dict(activity.environment),
-        )
-        .returning(tables.activity.c.activity_id)
-    ).scalar_one()
-    reads = [
-        {
-            "activity_id": activity_id,
-            "position": number,
-            "relation_id": relation_ids[source.relation.name],
-            "alias": source.alias,
-        }
-        for number, source in enumerate(activity.also_reads, start=1)
-    ]
-    if reads:
-        connection.execute(insert(tables.activity_reads), reads)
-
-
-def _save_relation(connection: Connection, workflow_id: int, relation: Relation) -> int:
-    relation_id = connection.execute(
-        insert(tables.relation)
-        .values(workflow_id=workflow_id, name=relation.name)
-        .returning(tables.relation.c.relation_id)
-    ).scalar_one()
-    rows = [
-        {
-            "relation_id": relation_id,
-            "position": position,
-            "name": field.name,
-            "type": field.type,
-            "decimal_places": field.decimal_places,
-        }
-        for position, field in enumerate(relation.fields, start=1)
-    ]
-    if rows:
-        connection.execute(insert(tables.field), rows)
-    return int(relation_id)
-
-
-def _without_rows(workflow: Workflow) -> Workflow:
-    return replace(
-        workflow, datasets=tuple(Dataset(dataset.relation, ()) for dataset in workflow.datasets)
-    )
-
-
-# --- plan ---------------------------------------------------------------------------------------
-
-
-def save_plan(connection: Connection, workflow_id: int, plan: Plan) -> int:
-    plan_id = connection.execute(
-        insert(tables.plan)
-        .values(
-            workflow_id=workflow_id,
-            algorithm=plan.algorithm,
-            parameters=dict(plan.parameters),
-            seed=plan.seed,
-            fleet=plan.fleet.text,
-            fleet_vms=msgspec.to_builtins(plan.fleet.vms),
-            makespan_s=plan.makespan_s,
-            cost_usd=plan.cost_usd,
-            lower_bound_s=plan.lower_bound_s,
-            planning_s=plan.planning_s,
-        )
-        .returning(tables.plan.c.plan_id)
-    ).scalar_one()
-    lines = [
-        f"{plan_id}\t{position}\t{copied(each.activation)}\t{copied(each.activity)}\t"
-        f"{copied(each.vm)}\t{each.start_s}\t{each.finish_s}\n"
-        for position, each in enumerate(plan.assignments)
-    ]
-    trust(connection)
-    columns = ("plan_id", "position", "activation", "activity", "vm", "start_s", "finish_s")
-    copy_lines(connection, tables.assignment, columns, lines)
-    return int(plan_id)
-
-
-def load_plan(connection: Connection, plan_id: int, *, whole: bool = True) -> tuple[int, Plan]:
-    """The plan and the id of the workflow that it is for; not whole: without assignments."""
-    found = connection.execute(
-        select(tables.plan).where(tables.plan.c.plan_id == plan_id)
-    ).mappings()
-    row = found.one_or_none()
-    if row is None:
-        raise UsageError(f"there is no plan {plan_id}", "`scicumulus plan SPEC` makes one")
-    columns = [tables.assignment.c[name] for name in Assignment.__dataclass_fields__]
-    stored = (
-        select(*columns)
-        .where(tables.assignment.c.plan_id == plan_id)
-        .order_by(tables.assignment.c.position)
-    )
-    fleet = msgspec.convert({"text": row["fleet"], "vms": row["fleet_vms"]}, Fleet)
-    plan = Plan(
-        algorithm=row["algorithm"],
-        parameters=row["parameters"],
-        seed=row["seed"],
-        fleet=fleet,
-        assignments=tuple(starmap(Assignment, connection.execute(stored))) if whole else (),
-        makespan_s=row["makespan_s"],
-        cost_usd=row["cost_usd"],
-        lower_bound_s=row["lower_bound_s"],
-        planning_s=row["planning_s"],
-    )
-    return row["workflow_id"], plan
-
-
-# --- run ----------------------------------------------------------------------------------------
-
-
-def limits_of_plan(connection: Connection, plan_id: int) -> tuple[int, float]:
-    """max_vm_amount and max_financial_cost of the plan's workflow; 0 = no limit."""
-    definition = tables.workflow.c.definition
-    row = connection.execute(
-        select(definition["max_vm_amount"], definition["max_cost_usd"])
-        .join(tables.plan, tables.plan.c.workflow_id == tables.workflow.c.workflow_id)
-        .where(tables.plan.c.plan_id == plan_id)
-    ).one()
-    return int(row[0] or 0), float(row[1] or 0.0)
 
 
 def prepare_run(

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from provisioning.netns import Netns
-from provisioning.netns_host import why_not
 from provisioning.provider import Cluster, LaunchRequest
 from tests.acceptance.console import SCICUMULUS, Console
 from tests.acceptance.site import (
@@ -30,12 +29,13 @@ from tests.acceptance.site import (
     until,
 )
 from tests.acceptance.workflows import PASS_ON, Step, write_workflow
+from tests.hosts import needs_hosts
 
 FLEET = "2xt2.micro,1xt2.medium"
 CUT = "t2.micro-1"
 LATE = "t2.micro-3"
 
-pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not() or "it works")
+pytestmark = needs_hosts
 
 # Says when it starts and ends, in its host's own copy of the workflow's directory. The second
 # activity waits until the test opens its gate, for a minute or two at most.

@@ -12,13 +12,14 @@ from threading import Thread
 import pytest
 
 from provisioning.catalog import CATALOG
-from provisioning.netns_host import ip, why_not
+from provisioning.netns_host import ip
 from tests.acceptance.console import SCICUMULUS, Said, finish
 from tests.acceptance.metadata_stand_in import metadata_of
 from tests.acceptance.site import GATE, PATIENCE_S, Site, attempts, rented, rows, state_of, until
 from tests.acceptance.workflows import PASS_ON, Step, write_workflow
+from tests.hosts import needs_hosts
 
-pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not() or "it works")
+pytestmark = needs_hosts
 
 TAKEN, OTHER, NEW = "t2.micro-1", "t2.medium-1", "t2.micro-2"
 NOTICE = {"action": "terminate", "time": "2026-11-17T08:22:00Z"}

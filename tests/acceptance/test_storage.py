@@ -14,14 +14,14 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from provisioning.catalog import CATALOG
-from provisioning.netns_host import why_not
 from tests.acceptance.console import SCICUMULUS, Said, finish
 from tests.acceptance.metadata_stand_in import metadata_of
 from tests.acceptance.site import GATE, Site, attempts, rented, until
 from tests.acceptance.workflows import Step, write_workflow
+from tests.hosts import needs_hosts
 from tests.integration.s3_stand_in import S3Server, serving_s3
 
-pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not() or "it works")
+pytestmark = needs_hosts
 
 FLEET = "1xt2.micro,1xt2.medium"
 BUCKET = "experiments"

@@ -15,6 +15,8 @@ from sqlalchemy import Engine
 from scicore.provenance.connection import connect
 from scicore.provenance.embedded import EmbeddedServer
 from scicore.provenance.queries import named_query, run_query
+from tests.integration.ec2_account import Account
+from tests.integration.ec2_stand_in import Ec2Server
 from tests.integration.known_runs import build
 
 NewDatabase = Callable[..., str]
@@ -76,3 +78,8 @@ def ask(known: Engine) -> Ask:
         return [tuple(row) for row in answer.rows]
 
     return rows
+
+
+@pytest.fixture
+def account(ec2: Ec2Server) -> Account:
+    return Account()

@@ -43,8 +43,10 @@ from scicore.model.workflow import (
 )
 from scicore.provenance import tables
 from scicore.provenance.hold import Hold
+from scicore.provenance.plans import save_plan
 from scicore.provenance.recorder import DatabaseRecorder
-from scicore.provenance.store import load_run, prepare_run, save_plan, save_workflow
+from scicore.provenance.store import load_run, prepare_run
+from scicore.provenance.workflows import save_workflow
 
 START = {run: datetime(2026, 3, 1, 11 + run, tzinfo=UTC) for run in (1, 2, 3)}
 MB = 2**20

@@ -19,11 +19,12 @@ from provisioning.access import targets_of
 from provisioning.bootstrap import Software, Unconfigured, Wanted, bake, configure
 from provisioning.keys import ensure_key
 from provisioning.netns import Netns
-from provisioning.netns_host import OWN, why_not
+from provisioning.netns_host import OWN
 from provisioning.provider import Cluster, LaunchRequest, MachineState
 from provisioning.ssh import Impostor, SshError, Target, connect
+from tests.hosts import needs_hosts
 
-pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not() or "it works")
+pytestmark = needs_hosts
 KEYS = f"{OWN}/authorized_keys"
 BUNDLE = "SCICUMULUS_TEST_WHEELS"
 SOURCE = Path(scicore.__file__).parents[1]

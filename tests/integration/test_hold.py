@@ -12,7 +12,9 @@ from scicore.errors import UsageError
 from scicore.model.plan import Plan
 from scicore.model.workflow import Workflow
 from scicore.provenance.hold import Hold, is_held
-from scicore.provenance.store import prepare_run, save_plan, save_workflow
+from scicore.provenance.plans import save_plan
+from scicore.provenance.store import prepare_run
+from scicore.provenance.workflows import save_workflow
 from tests.integration.known_runs import FLEET
 
 

@@ -10,8 +10,9 @@ from scicore.model.cloud import Fleet, Vm, VmType
 from scicore.model.estimate import Grounds
 from scicore.model.problem import Problem
 from scicore.provenance.connection import reading
-from scicore.provenance.plans import latest_policy, load_curve, save_policy
-from scicore.provenance.store import save_plan, save_workflow
+from scicore.provenance.grounds import latest_policy, load_curve, save_policy
+from scicore.provenance.plans import save_plan
+from scicore.provenance.workflows import save_workflow
 from tests.integration.known_runs import stars
 
 FLEET = Fleet(

@@ -14,9 +14,7 @@ from scicore.model.plan import Plan
 from scicore.model.problem import Problem, Transfer
 from scicore.model.transfer import Moved
 from scicore.planners.heft import Heft
-from scicore.provenance.groups import Group, load_group, save_group
-from scicore.provenance.history import Flow, fan_outs, flows, observations, transfers
-from scicore.provenance.plans import (
+from scicore.provenance.grounds import (
     latest_policy,
     load_bandwidths,
     load_estimates,
@@ -24,7 +22,10 @@ from scicore.provenance.plans import (
     save_grounds,
     save_policy,
 )
-from scicore.provenance.store import save_plan, save_workflow
+from scicore.provenance.groups import Group, load_group, save_group
+from scicore.provenance.history import Flow, fan_outs, flows, observations, transfers
+from scicore.provenance.plans import save_plan
+from scicore.provenance.workflows import save_workflow
 from tests.integration.known_runs import stars
 
 FLEET = parse_fleet("1xlocal,1xlocal:2", {})

@@ -38,8 +38,10 @@ from scicore.model.workflow import (
 from scicore.provenance import steering
 from scicore.provenance.bulk import trust
 from scicore.provenance.hold import Hold
+from scicore.provenance.plans import save_plan
 from scicore.provenance.recorder import ANALYZE_AT, DatabaseRecorder
-from scicore.provenance.store import load_run, prepare_run, save_plan, save_workflow
+from scicore.provenance.store import load_run, prepare_run
+from scicore.provenance.workflows import save_workflow
 from tests.acceptance.console import eventually
 from tests.integration.known_runs import FLEET
 

@@ -20,8 +20,10 @@ from scicore.model.workflow import (
     Row,
     Workflow,
 )
+from scicore.provenance.plans import save_plan
 from scicore.provenance.relation_views import drop_all, schema_of
-from scicore.provenance.store import prepare_run, save_plan, save_workflow
+from scicore.provenance.store import prepare_run
+from scicore.provenance.workflows import save_workflow
 from tests.integration.known_runs import FLEET
 
 FLOAT, STRING, FILE = FieldType.FLOAT, FieldType.STRING, FieldType.FILE

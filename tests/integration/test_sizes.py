@@ -27,10 +27,12 @@ from scicore.model.workflow import (
 )
 from scicore.provenance.books import load_books
 from scicore.provenance.hold import Hold
+from scicore.provenance.plans import save_plan
 from scicore.provenance.queries import named_query
 from scicore.provenance.recorder import DatabaseRecorder
 from scicore.provenance.sizes import experiences, not_enough, programs_of, tuple_bytes
-from scicore.provenance.store import load_run, prepare_run, save_plan, save_workflow
+from scicore.provenance.store import load_run, prepare_run
+from scicore.provenance.workflows import save_workflow
 from tests.integration.known_runs import FLEET
 
 INPUT = Relation("input", (Field("ID", FieldType.STRING), Field("DATA", FieldType.FILE)))

@@ -6,11 +6,8 @@ did not reproduce is not asserted here but told in docs/planners/reassign.md.
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,24 +15,14 @@ from provisioning.catalog import CATALOG
 from scicore.model.cloud import parse_fleet
 from scicore.model.problem import Problem
 from scicore.planners import planner
+from tests.script import loaded
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = json.loads((ROOT / "bench/data/reassign_published.json").read_text(encoding="utf-8"))
 MIXES = ("16", "32", "64")
 
 
-def _bench() -> Any:
-    path = ROOT / "bench/reassign_tables.py"
-    spec = importlib.util.spec_from_file_location("reassign_tables", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-bench = _bench()
+bench = loaded(ROOT / "bench/reassign_tables.py", "reassign_tables")
 needs_the_trace = pytest.mark.skipif(
     not any((parent / bench.TRACE).exists() for parent in ROOT.parents),
     reason="the papers' trace is not on this machine",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
 import subprocess
 import sys
@@ -14,21 +13,12 @@ from typing import Any
 import pytest
 
 from scicore.spec.trace import kind_of, load_trace
+from tests.script import loaded
 
 SCRIPT = Path(__file__).resolve().parents[2] / "workflows/montage_trace/generate.py"
 
 
-def _module() -> Any:
-    spec = importlib.util.spec_from_file_location("montage_generate", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-generate = _module()
+generate = loaded(SCRIPT, "montage_generate")
 
 Write = Callable[[Any, str], Iterator[str]]
 

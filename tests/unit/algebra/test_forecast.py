@@ -12,40 +12,16 @@ from scicore.algebra.request import Request
 from scicore.model.workflow import (
     Activity,
     Dataset,
-    Field,
-    FieldType,
     Operator,
     Relation,
     Row,
     Workflow,
 )
-
-
-def relation(name: str, *fields: str) -> Relation:
-    return Relation(name, tuple(Field(field, FieldType.STRING) for field in fields))
+from tests.unit.execution.building import activity, relation
 
 
 def workflow(dataset: Dataset, *activities: Activity) -> Workflow:
     return Workflow("w", activities, (dataset,), directory="/w", experiment_directory="/w/exp")
-
-
-def activity(
-    tag: str,
-    operator: Operator,
-    source: Activity | Relation,
-    *fields: str,
-    operand: tuple[str, ...] = (),
-) -> Activity:
-    """An activity that reads a dataset's relation or the output of another activity."""
-    return Activity(
-        tag,
-        operator,
-        "run",
-        input=source.output if isinstance(source, Activity) else source,
-        output=relation(f"{tag}_out", *fields),
-        producer=source.tag if isinstance(source, Activity) else None,
-        operand=operand,
-    )
 
 
 def named_edges(expected: Forecast) -> list[tuple[str, str]]:

@@ -28,7 +28,8 @@ from scicore.execution.messages import (
 )
 from scicore.model.activation import ActivationState, Cause, Path, RunState
 from tests.unit.execution.building import Stage, attempt_ended
-from tests.unit.execution.test_laws import PEACE, RANDOMS, Programs, played, stages
+from tests.unit.execution.random_runs import stages
+from tests.unit.execution.unkind_slaves import PEACE, RANDOMS, Programs, played
 
 Rows = dict[tuple[str, Path], tuple[str, ...]]
 

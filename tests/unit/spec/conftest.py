@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
 
@@ -12,6 +11,7 @@ from lxml import etree
 import scicore.spec
 from scicore.errors import Defect, SpecificationError
 from scicore.spec import Loaded, load_workflow
+from tests.unit.spec.loader import Broken, Load, LoadFile
 
 VALID = dedent("""\
     <SciCumulus>
@@ -35,10 +35,6 @@ VALID = dedent("""\
 DATA = "ID;X\na;1\n"
 XSD = Path(scicore.spec.__file__).with_name("scicumulus.xsd")
 UNKNOWN_WORDS = ("has no attribute", "the text inside")  # warnings; a schema refuses such words
-
-Load = Callable[..., Loaded]
-Broken = Callable[..., tuple[Defect, ...]]
-LoadFile = Callable[[Path], Loaded]
 
 
 @pytest.fixture(scope="session")

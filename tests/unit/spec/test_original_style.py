@@ -6,15 +6,12 @@ output only, decimalplaces, execution models, database passwords, templates and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from scicore.model.workflow import Field, FieldType, FileOperation, Operator, Staging
-from scicore.spec import Loaded
-
-LoadFile = Callable[[Path], Loaded]
+from tests.unit.spec.loader import LoadFile
 
 FRAME = """<SciCumulus>
 \t<environment type="LOCAL"/>

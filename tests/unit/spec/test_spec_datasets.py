@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,10 +10,8 @@ from hypothesis import strategies as st
 
 from scicore.algebra.relation_text import write_relation
 from scicore.errors import Defect, SpecificationError
-from scicore.spec import Loaded
+from tests.unit.spec.loader import Broken, Load
 
-Load = Callable[..., Loaded]
-Broken = Callable[..., tuple[Defect, ...]]
 Told = list[tuple[int, str, str]]
 
 values = st.text(st.characters(codec="utf-8", exclude_characters="\r\x00"), min_size=1, max_size=8)

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from scicore.errors import Defect
 from scicore.model.workflow import Field, FieldType, FileOperation, Staging
-from scicore.spec import Loaded
-
-Load = Callable[..., Loaded]
-Broken = Callable[..., tuple[Defect, ...]]
+from tests.unit.spec.loader import Broken, Load
 
 
 def consumer(fields: str, operator: str = "MAP") -> tuple[str, str]:

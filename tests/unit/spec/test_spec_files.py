@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from scicore.errors import Defect
-from scicore.spec import Loaded
-
-Load = Callable[..., Loaded]
-Broken = Callable[..., tuple[Defect, ...]]
+from tests.unit.spec.loader import Broken, Load
 
 FILE_FIELD = ('name="ID" type="string"', 'name="ID" type="file"')
 EXPDIR = ('"demo-1"', '"demo-1" expdir="exp"')

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from scicore.errors import Defect
 from scicore.model.workflow import Operator
-from scicore.spec import Loaded
-
-Load = Callable[..., Loaded]
-Broken = Callable[..., tuple[Defect, ...]]
+from tests.unit.spec.loader import Broken, Load
 
 
 def query(sql: str, operator: str = "SR_QUERY", more: str = "") -> tuple[tuple[str, str], ...]:

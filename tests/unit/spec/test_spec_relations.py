@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from textwrap import dedent
 
 import pytest
 
-from scicore.errors import Defect
 from scicore.model.workflow import Source
-from scicore.spec import Loaded
-
-Load = Callable[..., Loaded]
-Broken = Callable[..., tuple[Defect, ...]]
+from tests.unit.spec.loader import Broken, Load, the_only
 
 
 def chain(*links: tuple[str, str, str], operator: str = "MAP", command: str = "p") -> str:
@@ -32,11 +27,6 @@ def chain(*links: tuple[str, str, str], operator: str = "MAP", command: str = "p
 
 def query(*links: tuple[str, str, str]) -> str:
     return chain(*links, operator="MR_QUERY", command="SELECT 1 AS f")
-
-
-def the_only(defects: tuple[Defect, ...]) -> Defect:
-    assert len(defects) == 1, "\n".join(map(str, defects))
-    return defects[0]
 
 
 def test_a_cycle_is_told_as_the_path_it_takes(broken: Broken) -> None:

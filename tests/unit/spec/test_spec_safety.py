@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,10 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scicore.errors import Defect, SpecificationError
-from scicore.spec import Loaded, load_workflow
-
-Load = Callable[..., Loaded]
-Broken = Callable[..., tuple[Defect, ...]]
+from scicore.spec import load_workflow
+from tests.unit.spec.loader import Broken, Load
 
 SECRET = "hunter2"
 

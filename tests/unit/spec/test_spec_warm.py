@@ -9,7 +9,7 @@ import pytest
 from scicore.model.workflow import Batch
 from scicore.spec.scicumulus_xml import load_workflow
 from scicore.spec.write import write_workflow
-from tests.unit.spec.conftest import Broken, Load
+from tests.unit.spec.loader import Broken, Load
 
 COMMAND = 'activation="bin/square %=ID% %=X%"'
 FUNCTION = 'activation="python:squares.square"'

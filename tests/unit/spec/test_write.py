@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
@@ -12,11 +11,9 @@ from lxml import etree
 
 from scicore.model.trace import Trace, TraceFile, TraceTask
 from scicore.model.workflow import Workflow
-from scicore.spec import Loaded
 from scicore.spec.trace import trace_workflow
 from scicore.spec.write import write_workflow
-
-LoadFile = Callable[[Path], Loaded]
+from tests.unit.spec.loader import LoadFile
 
 EVERYTHING = dedent("""\
     <SciCumulus>
