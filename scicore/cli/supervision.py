@@ -146,10 +146,10 @@ def _see_through(
     run_id = job.run_id
     watch, show_at, hosts_at = Watch(run_id), 0.0, time.monotonic() + LOOK_S
 
-    def show() -> None:
+    def show(*, at_last: bool = False) -> None:
         nonlocal show_at
         began = time.monotonic()
-        if began < show_at:
+        if not at_last and (began < show_at or not progress.due):
             return
         try:
             with database.engine.connect() as connection:
@@ -201,8 +201,7 @@ def _see_through(
                 f"the MPI job ended (exit code {outcome.exit_code}) before the run did; it is "
                 "started again, programs go on meanwhile"
             )
-        show_at = 0.0
-        show()
+        show(at_last=True)
     if summary.state is RunState.INTERRUPTED:
         say(
             f"error: the MPI job ended (exit code {outcome.exit_code}) before run {run_id} did\n"

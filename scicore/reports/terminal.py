@@ -47,6 +47,11 @@ class Progress:
         if self._live is not None:
             self._live.stop()
 
+    @property
+    def due(self) -> bool:
+        """Whether there would be anything to see; to look on for nothing only slows the run."""
+        return self._live is not None or time.monotonic() - self._plain_at >= PLAIN_EVERY_S
+
     def show(self, moment: Moment) -> None:
         if self._live is None:
             self._show_plainly(moment)
