@@ -28,8 +28,8 @@ _TRUSTED = """
 
 
 def trust(connection: Connection) -> None:
-    """Take our word for foreign keys, until this transaction ends: who writes many rows looks up
-    what they refer to at once. On a server of somebody else it is looked up again row by row."""
+    """Take our word for foreign keys, until this transaction ends: whoever calls this knows that
+    what the rows refer to is there. On a server of somebody else it is looked up row by row."""
     connection.execute(text(_TRUSTED))
 
 

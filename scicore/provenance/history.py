@@ -16,12 +16,14 @@ from scicore.model.workflow import Activity, Workflow
 
 LATEST = 1000  # attempts of an activity on a VM type that are looked at
 RUNS = 50  # the latest ones, that they are taken from
+SAMPLE = 20_000  # attempts of an activity; to sort a million of them takes seconds
 
 
 def observations(
     connection: Connection, workflow: Workflow, limit: int = LATEST
 ) -> list[Observation]:
-    """How long finished attempts took: the latest ones of every activity, whatever the run.
+    """How long finished attempts took: the latest ones of every activity, whatever the run; of
+    those of which there are very many, the latest of a sample.
 
     With what was known before: the declared runtime where tuples carry one, and the size of the
     input's files.
@@ -33,6 +35,9 @@ def observations(
             WITH runs AS (
                 SELECT run_id FROM run JOIN workflow USING (workflow_id)
                 WHERE workflow.tag = :tag ORDER BY run_id DESC LIMIT :runs
+            ), amounts AS (
+                SELECT activity_id, 1 + count(*) / :sample AS step
+                FROM runs JOIN attempt USING (run_id) GROUP BY activity_id
             ), measured AS (
                 SELECT activity.tag, vm.vm_type, attempt.run_id, attempt.activation_id,
                        extract(epoch FROM attempt.ended_at - attempt.started_at) AS runtime_s,
@@ -42,8 +47,10 @@ def observations(
                 FROM runs
                 JOIN attempt USING (run_id)
                 JOIN activity USING (activity_id)
+                JOIN amounts USING (activity_id)
                 JOIN vm ON vm.run_id = attempt.run_id AND vm.vm = attempt.vm
                 WHERE attempt.cause = 'finished'
+                  AND (hashint4(attempt.activation_id) & 2147483647) % step = 0
             )
             SELECT tag, vm_type, runtime_s, activation.key,
                    (
@@ -68,6 +75,7 @@ def observations(
             "tag": workflow.tag,
             "limit": limit,
             "runs": RUNS,
+            "sample": SAMPLE,
             "telling": [
                 tag for tag, activity in activities.items() if declares_per_tuple(activity)
             ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -163,6 +164,19 @@ def test_only_the_latest_observations_of_each_kind_are_read(known: Engine) -> No
         seen = observations(connection, stars([]), limit=1)
     kinds = [(each.activity, each.vm_type) for each in seen]
     assert len(kinds) == len(set(kinds)) == 4
+
+
+def test_of_very_many_observations_a_sample_is_read_and_of_few_all(
+    known: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with known.connect() as connection:
+        every = observations(connection, stars([]))
+        monkeypatch.setattr("scicore.provenance.history.SAMPLE", 8)
+        seen = observations(connection, stars([]))
+    count = Counter(each.activity for each in seen)
+    assert 0 < count["measure"] < Counter(each.activity for each in every)["measure"]
+    assert count["merge"] == 1
+    assert set(seen) < set(every)
 
 
 def test_transfers_are_those_of_the_vm_types_asked_for_in_whatever_run(known: Engine) -> None:
