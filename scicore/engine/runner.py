@@ -24,11 +24,8 @@ from scicore.model.activation import Cause
 
 SAMPLE_S = 1.0  # how often the memory of process trees is looked at, and strays are
 LINGER_S = 0.05  # how often it is looked whether the children of what was cancelled are gone
-# While there is more to start, programs are judged, and made ready, together: code that has just
-# run is several times as quick as code that all the programs in between have driven out of the
-# processor's caches.
-TOGETHER = 16
-LEISURE_S = 0.02  # at most so long after the first of them has ended
+TOGETHER = 16  # programs are judged, and made ready, at once, while there is more to start …
+LEISURE_S = 0.02  # … and at most so long after the first of them has ended
 
 
 class Runner:

@@ -5,7 +5,6 @@ A cluster is held by a lock of a database session, which vanishes with its proce
 
 from __future__ import annotations
 
-import time
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,14 +12,13 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Engine, RowMapping, insert, select, text, update
+from sqlalchemy import Connection, Engine, RowMapping, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from scicore.errors import UsageError
 from scicore.model.cloud import VmType
 from scicore.model.cluster import ClusterRecord, Instance, Intent, Outcome, Wanted
-from scicore.provenance import tables
-from scicore.provenance.hold import VANISH_S
+from scicore.provenance import locks, tables
 
 _LOCK = 0x5C1C_0003  # with a digest of the cluster's name: who is at work on it
 
@@ -33,22 +31,12 @@ class ClusterLedger:
 
     @contextmanager
     def hold(self, cluster: str) -> Iterator[None]:
-        """Not one of the pool's connections: its end is the end of the lock. The session of
-        somebody who was killed takes a moment to vanish."""
-        parameters = {"lock": _LOCK, "name": _number_of(cluster)}
-        deadline = time.monotonic() + VANISH_S
+        """Not one of the pool's connections: its end is the end of the lock."""
         with self._engine.connect() as connection:
             connection.detach()
-            while not self._take(connection, parameters):
-                if time.monotonic() > deadline:
-                    raise self._busy(cluster)
-                time.sleep(0.05)
+            if not locks.take(connection, _LOCK, _number_of(cluster)):
+                raise self._busy(cluster)
             yield
-
-    def _take(self, connection: Connection, parameters: dict[str, int]) -> bool:
-        with connection.begin():
-            question = text("SELECT pg_try_advisory_lock(:lock, :name)")
-            return bool(connection.scalar(question, parameters))
 
     # --- reading --------------------------------------------------------------------------------
 

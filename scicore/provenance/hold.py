@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 from collections.abc import Callable
 
 from sqlalchemy import Connection, Engine, case, func, select, text, update
 
 from scicore.errors import UsageError
 from scicore.model.activation import RunState
-from scicore.provenance import tables
+from scicore.provenance import locks, tables
 from scicore.provenance.patience import AWAY, PATIENCE_S, patiently
 
 _LOCK = 0x5C1C_0002  # with the run's id: the advisory lock of its master
-VANISH_S = 5.0  # for the session of a process that was killed
 _OVER = (RunState.FINISHED, RunState.FAILED)
 _PAUSED = RunState.PAUSED  # stays so until the user says otherwise
 # The server notices that a master is gone even while its session waits for somebody's lock.
@@ -126,20 +124,11 @@ class Hold:
             self._lock_or_refuse()
 
     def _lock_or_refuse(self) -> None:
-        """The session of a master that was killed takes a moment to vanish."""
-        parameters = {"lock": _LOCK, "run": self._run_id}
-        deadline = time.monotonic() + VANISH_S
-        while True:
-            with self._connection.begin():
-                statement = text("SELECT pg_try_advisory_lock(:lock, :run)")
-                if self._connection.scalar(statement, parameters):
-                    return
-            if time.monotonic() > deadline:
-                raise UsageError(
-                    f"run {self._run_id} is being executed by another master",
-                    "watch it with `scicumulus status`, or end it with `scicumulus cancel`",
-                )
-            time.sleep(0.05)
+        if not locks.take(self._connection, _LOCK, self._run_id):
+            raise UsageError(
+                f"run {self._run_id} is being executed by another master",
+                "watch it with `scicumulus status`, or end it with `scicumulus cancel`",
+            )
 
     def close(self) -> None:
         self._connection.close()

@@ -55,7 +55,7 @@ def test_a_batch_that_fails_in_passing_is_written_by_a_new_session(
 def test_a_second_master_is_refused_until_the_first_is_gone(
     engine: Engine, run_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scicore.provenance.hold.VANISH_S", 0.2)
+    monkeypatch.setattr("scicore.provenance.locks.VANISH_S", 0.2)
     first = Hold(engine, run_id)
     with pytest.raises(UsageError, match="another master"):
         Hold(engine, run_id)
