@@ -22,7 +22,6 @@ from scicore.execution.messages import AttemptEnded
 from scicore.model.activation import Cause
 from scicore.model.workflow import Activity
 
-_CHUNK = 1 << 18
 _MODULE = "scicore.engine.function_worker"
 _FAILED = 1  # the exit code that Python has after an exception
 
@@ -75,17 +74,14 @@ class FunctionWorker(Worker):
     def encoded(self, tasks: list[Task]) -> bytes:
         return framed(encode(list(map(_call, tasks))))
 
-    def overdue(self, now: float) -> bool:
-        if not self._ready:
-            return bool(self.tasks) and now > self.at_work_since + START_S
-        return super().overdue(now)
+    @property
+    def due_at(self) -> float:
+        return super().due_at if self._ready else self.at_work_since + START_S
 
     def answers(self) -> list[AttemptEnded]:
         with contextlib.suppress(BlockingIOError):
             os.eventfd_read(self._bell)
-        with contextlib.suppress(BlockingIOError):
-            while chunk := os.read(self._outlet, _CHUNK):
-                self._inbox += chunk
+        self._inbox += self.heard()
         ended: list[AttemptEnded] = []
         if self.leaving or not self._inbox:
             return ended

@@ -6,7 +6,6 @@ line is a header, too. Everything is quoted as in datasets.
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import os
@@ -23,7 +22,6 @@ from scicore.execution.messages import AttemptEnded
 from scicore.model.activation import Cause
 from scicore.model.workflow import Activity, Row
 
-_CHUNK = 1 << 18
 _CALLED = "the answer"
 
 
@@ -113,10 +111,7 @@ class StdinWorker(Worker):
         return write_lines(task.row for task in tasks).encode()
 
     def answers(self) -> list[AttemptEnded]:
-        data = b""
-        with contextlib.suppress(BlockingIOError):
-            while chunk := os.read(self._outlet, _CHUNK):
-                data += chunk
+        data = self.heard()
         if not data or self.leaving:
             return []
         complete = self._answers.feed(data)

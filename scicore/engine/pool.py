@@ -235,13 +235,16 @@ class Pool:
         self._be_strict(now, news)
         for worker in dead:
             self._bury(worker, news, now)
-        self._retire_some(now)
+        self._retire(now)
         return news
 
     def _hear(self, worker: Worker, news: News, now: float, *, dead: bool = False) -> None:
         worked = bool(worker.tasks)
         ended = worker.answers()
         news.ended.extend(ended)
+        if worker.mute_since is not None:  # nothing will come, and it would be heard for ever
+            for outlet in worker.outlets:
+                self._unregister(outlet)
         if ended:
             tag = worker.activity.tag
             took_s = sum(each.ended_at - each.started_at for each in ended) / len(ended)
@@ -267,7 +270,7 @@ class Pool:
                 worker.end(Cause.CANCELLED)
                 self._see_off(worker)
             elif worker.overdue(now):
-                worker.end(Cause.TIMEOUT)
+                worker.give_up()
                 self._see_off(worker)
         for worker in self._leaving:
             if worker.kill_at is not None and now > worker.kill_at:
@@ -294,16 +297,18 @@ class Pool:
         if holding and worker.slots:
             news.freed.extend(worker.slots)
 
-    def _retire_some(self, now: float) -> None:
-        """Activities come and go; their workers need not stay for ever."""
+    def _retire(self, now: float) -> None:
+        """Activities come and go, their workers need not stay for ever; and who can no longer
+        answer is of no use."""
         idle = [worker for worker in self._workers.values() if not worker.tasks]
-        if len(idle) <= self._welcome.slots + IDLE:
-            return
-        worker = min(idle, key=lambda each: each.idle_since)
-        self._unregister(worker.inlet)
-        worker.retire()
-        self._see_off(worker)
-        worker.slots = ()  # they are not its any more
+        useless = [worker for worker in idle if worker.mute_since is not None]
+        if not useless and len(idle) > self._welcome.slots + IDLE:
+            useless = [min(idle, key=lambda each: each.idle_since)]
+        for worker in useless:
+            self._unregister(worker.inlet)
+            worker.retire()
+            self._see_off(worker)
+            worker.slots = ()  # they are not its any more
 
     # --- ending --------------------------------------------------------------------------------
 
@@ -326,8 +331,7 @@ class Pool:
                 moments.append(self._look_at)
                 if worker.tasks[0].cancelled:
                     return 0.0
-                if worker.activity.timeout_s:
-                    moments.append(worker.at_work_since + worker.activity.timeout_s)
+                moments.append(worker.due_at)
         return max(0.0, min(moments, default=now + 60.0) - now)
 
     def kill_all(self) -> None:

@@ -8,6 +8,7 @@ have lost nothing.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import time
@@ -28,6 +29,7 @@ from scicore.model.workflow import Activity, FieldType, Row
 GRACE_S = 3.0  # between SIGTERM and SIGKILL
 TAIL_BYTES = 4000  # of stderr
 START_S = 60.0  # for a process to get ready before its first tuple's time begins
+_CHUNK = 1 << 18
 
 
 @dataclass(slots=True)
@@ -78,10 +80,12 @@ class Worker:
         self.dismissed = False  # it must go, and nobody who waits is to blame
         self.kill_at: float | None = None  # monotonic; when SIGTERM was not enough
         self.idle_since = 0.0  # monotonic
+        self.mute_since: float | None = None  # monotonic; it has closed its output
         self._directories = directories
         self._has_files = any(each.type is FieldType.FILE for each in activity.output.fields)
         self._outbox = bytearray()
         self._inlet = -1  # where it reads from
+        self._outlet = -1  # where it answers
         self._stderr_read = self._stderr_size = 0  # bytes that belong to those before; seen last
 
     # --- giving --------------------------------------------------------------------------------
@@ -126,6 +130,18 @@ class Worker:
         """What has been answered since, in the order of the tasks."""
         raise NotImplementedError
 
+    def heard(self) -> bytes:
+        """What it has written since."""
+        data = b""
+        try:
+            while chunk := os.read(self._outlet, _CHUNK):
+                data += chunk
+        except BlockingIOError:
+            return data
+        if self.mute_since is None:
+            self.mute_since = time.monotonic()
+        return data
+
     def conclude(self, verdict: Verdict) -> AttemptEnded:
         """The first task has ended."""
         task = self.tasks.popleft()
@@ -163,14 +179,26 @@ class Worker:
 
     # --- ending --------------------------------------------------------------------------------
 
-    def overdue(self, now: float) -> bool:
+    @property
+    def due_at(self) -> float:
+        """When the task that it is at must have been answered; monotonic."""
         timeout_s = self.activity.timeout_s
-        return bool(timeout_s and self.tasks and now > self.at_work_since + timeout_s)
+        timeout_at = self.at_work_since + timeout_s if timeout_s else math.inf
+        # Without an output it can only end, and most are about to.
+        mute_at = math.inf if self.mute_since is None else self.mute_since + GRACE_S
+        return min(timeout_at, mute_at)
+
+    def overdue(self, now: float) -> bool:
+        return bool(self.tasks) and now > self.due_at
 
     @property
     def leaving(self) -> bool:
         """What it says no longer counts."""
         return self.dismissed or self.ended_by_us is not None
+
+    def give_up(self) -> None:
+        """It is overdue."""
+        self.end(Cause.TIMEOUT if self.mute_since is None else Cause.BAD_OUTPUT)
 
     def end(self, cause: Cause) -> None:
         """Because of the task that it is at: SIGTERM now, SIGKILL after the grace period."""
@@ -211,7 +239,7 @@ class Worker:
             tail = self._stderr_tail()
             if cause is None:
                 cause = cause_of_exit(exit_code, tail)
-            if cause is Cause.FINISHED:
+            if cause in (Cause.FINISHED, Cause.BAD_OUTPUT):
                 cause = Cause.BAD_OUTPUT
                 tail = f"{tail}\nscicumulus: the process ended without an answer".strip()
             peak = usage.peak_rss_bytes

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
 
@@ -12,8 +14,15 @@ from scicore.engine.wire import Welcome
 from scicore.execution.messages import AttemptEnded, Start
 from scicore.model.workflow import Activity, Field, FieldType, Operator, Relation, Row
 
-PATIENCE = 600  # looks of a tenth of a second before a test gives up on a program
+PATIENCE_S = 60.0  # before a test gives up on a program
 SLOW = "import time; time.sleep(1000)"
+
+
+def looks() -> Iterator[None]:
+    """As many as there is time for: some of them wait, others do not."""
+    give_up_at = time.monotonic() + PATIENCE_S
+    while time.monotonic() < give_up_at:
+        yield
 
 
 def relation(name: str, *fields: str) -> Relation:
@@ -74,7 +83,7 @@ def order(activity: Activity, *rows: Row, id: int = 1) -> Start:
 
 def ended(runner: Runner) -> AttemptEnded:
     """The one attempt that ends next."""
-    for _ in range(PATIENCE):
+    for _ in looks():
         attempts = runner.wait(0.1)
         if attempts:
             (attempt,) = attempts
@@ -84,7 +93,7 @@ def ended(runner: Runner) -> AttemptEnded:
 
 def appears(path: Path, runner: Runner) -> str:
     """The text of a file, as soon as a running program has written it."""
-    for _ in range(PATIENCE):
+    for _ in looks():
         if path.exists() and path.read_text().endswith("\n"):
             return path.read_text().strip()
         assert runner.wait(0.1) == [], "the program ended too early"
@@ -101,7 +110,7 @@ def alive(pid: int) -> bool:
 
 
 def dies(pid: int, runner: Runner) -> bool:
-    return any(not alive(pid) or runner.wait(0.1) for _ in range(PATIENCE))
+    return any(not alive(pid) or runner.wait(0.1) for _ in looks())
 
 
 WRITES_ITS_ARGUMENT = """

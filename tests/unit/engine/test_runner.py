@@ -12,11 +12,11 @@ from scicore.execution.messages import AttemptEnded
 from scicore.model.activation import Cause
 from scicore.model.workflow import Relation
 from tests.unit.engine.program_bench import (
-    PATIENCE,
     SLOW,
     WORK,
     WRITES_ITS_ARGUMENT,
     Bench,
+    looks,
     order,
     relation,
 )
@@ -156,7 +156,7 @@ def test_several_programs_run_side_by_side(bench: Bench) -> None:
     runner.start(order(work, ("a",), id=1))
     runner.start(order(work, ("b",), id=2))
     attempts: list[AttemptEnded] = []
-    for _ in range(PATIENCE):
+    for _ in looks():
         if len(attempts) == 2:
             break
         attempts += runner.wait(0.1)
@@ -177,7 +177,7 @@ def test_while_more_wait_programs_are_judged_together(
     runner = bench.runner(silent)
     runner.start(*(order(silent, id=id) for id in range(1, 25)))
     told: list[list[int]] = []
-    for _ in range(PATIENCE):
+    for _ in looks():
         attempts = runner.wait(0.1)
         told += [[attempt.activation for attempt in attempts]] if attempts else []
         if not runner.busy:

@@ -18,8 +18,8 @@ from scicore.engine.wire import Welcome
 from scicore.execution.messages import AttemptEnded, Start
 from scicore.model.activation import Cause
 from scicore.model.workflow import Activity, Field, FieldType, Operator, Relation
+from tests.unit.engine.program_bench import looks
 
-PATIENCE = 600  # looks of a tenth of a second
 FIELDS = (Field("ID", FieldType.STRING), Field("TOLD", FieldType.STRING))
 WORK = Activity(
     "work", Operator.MAP, "", input=Relation("given", FIELDS[:1]), output=Relation("made", FIELDS)
@@ -46,7 +46,7 @@ class Place:
         runner = Runner(Welcome("vm-1", runs, str(self.directory), runs, (activity,), slots=slots))
         self._runners.append(runner)
         runner.start(Start("vm-1", 1, 1, "work", "work/1", (("1",),), cpus, sized, memory_mb))
-        for _ in range(PATIENCE):
+        for _ in looks():
             ended = runner.wait(min(0.1, runner.patience_s()))
             if ended:
                 return ended[0]

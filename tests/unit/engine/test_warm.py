@@ -26,8 +26,8 @@ from scicore.model.workflow import (
     Row,
     Staging,
 )
+from tests.unit.engine.program_bench import looks
 
-PATIENCE = 600  # looks of a tenth of a second
 ID = Field("ID", FieldType.STRING)
 GIVEN = Relation("given", (ID,))
 
@@ -76,6 +76,9 @@ PROGRAM = """
         if value == "die": sys.exit("dead")
         if value == "hang":
             import time; time.sleep(1000)
+        if value == "mute":
+            import os, time
+            os.close(1); time.sleep(1000)
         if value == "two": print(value)
         if value == "wrong": print("a;b;c")
         elif value != "none": print(value)
@@ -115,7 +118,7 @@ class Place:
         runner = self.runner(activity)
         runner.start(*orders(*values))
         ended = collect(runner, len(values))
-        for _ in range(PATIENCE):
+        for _ in looks():
             if not runner.busy:
                 break
             assert runner.wait(0.1) == []
@@ -137,7 +140,7 @@ def orders(*values: str) -> list[Start]:
 
 def collect(runner: Runner, count: int) -> list[AttemptEnded]:
     ended: list[AttemptEnded] = []
-    for _ in range(PATIENCE):
+    for _ in looks():
         ended += runner.wait(min(0.1, runner.patience_s()))
         if len(ended) >= count:
             return ended
@@ -348,6 +351,20 @@ def test_its_death_fails_the_activation_that_it_was_at(place: Place) -> None:
 def test_a_program_that_hangs_is_ended_after_its_timeout(place: Place) -> None:
     ended = place.run(place.program(timeout_s=1.0), "a", "hang", "b")
     assert causes(ended) == [Cause.FINISHED, Cause.TIMEOUT, Cause.FINISHED]
+
+
+def test_a_program_that_closes_its_output_is_not_waited_for(place: Place) -> None:
+    runner = place.runner(place.program())
+    runner.start(*orders("a", "mute", "b"))
+    looks = 0
+    ended: list[AttemptEnded] = []
+    while len(ended) < 3:
+        ended += runner.wait(min(0.1, runner.patience_s()))
+        looks += 1
+    ended.sort(key=lambda attempt: attempt.activation)
+    assert causes(ended) == [Cause.FINISHED, Cause.BAD_OUTPUT, Cause.FINISHED]
+    assert "ended without an answer" in ended[1].stderr_tail
+    assert looks < 1000  # the end of its output woke nobody again and again
 
 
 def test_a_program_that_is_not_there_fails_every_activation(place: Place) -> None:
