@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import signal
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -24,8 +25,9 @@ from scicore.execution.messages import Usage
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
-# The launcher's variables would confuse a program that uses MPI itself.
-_LAUNCHER = ("OMPI_", "PMIX_", "PRTE_", "OPAL_")
+# The launcher's variables would confuse a program that uses MPI, or scicumulus, itself.
+_LAUNCHER = ("OMPI_", "PMIX_", "PRTE_", "OPAL_", "SCICUMULUS_SUPERVISED")
+_LIBRARIES = "LD_LIBRARY_PATH"  # mpirun puts its own first: programs would search them, too
 # The provenance database is none of a program's business.
 _SECRETS = frozenset({"SCICUMULUS_DATABASE_URL", "PGPASSWORD", "PGPASSFILE", "PGSERVICEFILE"})
 ATTEMPT = "SCICUMULUS_ATTEMPT"  # tells to which attempt a process belongs, wherever it went
@@ -35,9 +37,15 @@ Environment = Mapping[bytes, bytes]
 
 
 def program_environment() -> dict[bytes, bytes]:
+    """As it was before there was a launcher."""
+    variables = dict(os.environ)
+    ours = str(Path(sys.prefix, "lib"))
+    places = [place for place in variables.pop(_LIBRARIES, "").split(":") if place != ours]
+    if any(places):
+        variables[_LIBRARIES] = ":".join(places)
     return {
         os.fsencode(name): os.fsencode(value)
-        for name, value in os.environ.items()
+        for name, value in variables.items()
         if name not in _SECRETS and not name.startswith(_LAUNCHER)
     }
 

@@ -161,6 +161,7 @@ def _serve(control: socket.socket) -> None:
         message, descriptors, _, _ = socket.recv_fds(control, 1, 1)
         if not message:
             return
+        os.set_inheritable(descriptors[0], False)  # it came without: programs would have it
         if os.fork() == 0:
             control.close()
             os.setsid()
