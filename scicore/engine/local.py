@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import time
 from pathlib import Path
@@ -20,6 +21,8 @@ from scicore.engine.wire import (
     decode_to_slave,
     encode,
 )
+
+_PAUSE_S = 0.0005  # between two looks
 
 
 class LocalWorld:
@@ -58,6 +61,9 @@ class LocalMaster:
             return None
         return rank, decode_to_master(data)
 
+    def wait(self) -> None:
+        time.sleep(_PAUSE_S)
+
     def send(self, rank: int, message: ToSlave) -> None:
         self._outboxes[rank].put(encode(message))
 
@@ -78,6 +84,9 @@ class LocalSlave:
             return self._outbox.get_nowait()
         except Empty:
             return None
+
+    def wait(self, *others: int) -> bool:
+        return bool(select.select(others, (), (), _PAUSE_S)[0])
 
     def send(self, data: bytes) -> None:
         self._inbox.put((self._rank, data))

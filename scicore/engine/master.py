@@ -48,11 +48,11 @@ from scicore.model.cloud import Fleet
 from scicore.model.plan import Plan
 from scicore.model.workflow import Workflow
 
-POLL_S = (0.0005, 0.01)  # sleep between two looks at the line: at first, at most
 LEASE_S = 30.0  # a slave that is silent for longer counts as dead
 KEEP_S = 300.0  # how long programs go on when their slave is gone
 TRUSTED_S = 0.02  # clocks that differ by less are taken to be the same
 TICK_S = 1.0  # how often the core is told that time passes
+_INSTRUCTIONS = (Start, Cancel, Stop)
 TELL_S = 1.0  # how often slaves are told what is durable, when there is nothing else to tell
 
 
@@ -161,7 +161,6 @@ class Master:
             if vm not in self._ranks:  # its host does not answer
                 self._feed(VmLost(time.time(), vm))
         tick_at = time.monotonic() + TICK_S
-        pause_s = POLL_S[0]
         while not all(slave.leaving for slave in self._slaves.values()):
             if self._stop_requested:
                 self._stop_requested = False
@@ -178,11 +177,9 @@ class Master:
                 self._recorder.record(())  # raises if the recorder has died meanwhile
                 tick(self._execution)
                 self._look_after_slaves(time.monotonic())
-                time.sleep(pause_s)
-                pause_s = min(pause_s * 1.5, POLL_S[1])
-                continue
-            pause_s = POLL_S[0]
-            self._hear(*arrived)
+                self._line.wait()
+            else:
+                self._hear(*arrived)
         self._line.close()
         return self._execution.state
 
@@ -277,12 +274,12 @@ class Master:
         orders: dict[int, list[Instruction]] = {}
         queries: list[Start | Cancel] = []
         for output in outputs:
-            if isinstance(output, Start | Cancel) and output.vm == MASTER:
-                queries.append(output)
-            elif isinstance(output, Start | Cancel | Stop):
+            if not isinstance(output, _INSTRUCTIONS):
+                facts.append(output)
+            elif output.vm != MASTER or isinstance(output, Stop):
                 orders.setdefault(self._ranks[output.vm], []).append(output)
             else:
-                facts.append(output)
+                queries.append(output)
         self._recorder.record(facts)  # before a query, which reads what is recorded
         if durably:
             self._recorder.flush()
@@ -320,7 +317,7 @@ def dismiss(line: MasterEnd) -> None:
     while dismissed < line.slaves:
         arrived = line.receive()
         if arrived is None:
-            time.sleep(POLL_S[1])
+            line.wait()
         else:
             line.send(arrived[0], Orders((Stop(vm=""),)))
             dismissed += 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
 import socket
 import time
@@ -27,7 +26,6 @@ from scicore.execution.messages import Stop
 if TYPE_CHECKING:
     from scicore.engine.notice import Notices
 
-POLL_S = (0.001, 0.01)  # how long to wait between two looks at the line: at first, at most
 PULSE_S = 5.0  # how often a slave says that it is alive; the master answers
 
 Reach = Callable[[bytes], tuple[Link, bytes]]
@@ -94,7 +92,7 @@ def _await_welcome(line: SlaveEnd) -> bytes | None:
     while True:
         data = line.receive()
         if data is None:
-            time.sleep(POLL_S[0])
+            line.wait()
         else:
             # Only a stop can come before the welcome: the run is over already.
             return data if isinstance(decode_to_slave(data), Welcome) else None
@@ -108,29 +106,22 @@ def _pass_on(
     The keeper hears the master's words alone: a slave that is cut off keeps nothing alive.
     """
     line.send(first)
-    poll = select.poll()
-    poll.register(link, select.POLLIN)
-    pause_s = POLL_S[0]
     heard_at = time.monotonic()
     pulse_at = heard_at + PULSE_S
     while True:
         while (data := line.receive()) is not None:
             heard_at = time.monotonic()
             link.send(data)
-            pause_s = POLL_S[0]
         link.flush()
         if time.monotonic() - heard_at > keep_s + PULSE_S:
             raise Forsaken(f"the master has been silent for {keep_s:g} s")
-        if poll.poll(pause_s * 1000):
+        if line.wait(link.fileno()):
             for message in link.receive():
                 if not message:
                     return True
                 line.send(message)
-                pause_s = POLL_S[0]
             if link.closed:
                 return False
-        else:
-            pause_s = min(pause_s * 1.5, POLL_S[1])
         if time.monotonic() > pulse_at:
             pulse_at = time.monotonic() + PULSE_S
             line.send(encode(Notice(notices.seen) if notices and notices.seen else Request(())))

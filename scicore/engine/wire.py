@@ -80,6 +80,9 @@ class MasterEnd(Protocol):
     def receive(self) -> tuple[int, ToMaster] | None:
         """The next message and its rank, or None when there is none right now."""
 
+    def wait(self) -> object:
+        """Until something may have arrived, but not for long."""
+
     def send(self, rank: int, message: ToSlave) -> None:
         """Never blocks."""
 
@@ -91,6 +94,9 @@ class SlaveEnd(Protocol):
     """Encoded messages: a slave passes on what is not meant for it."""
 
     def receive(self) -> bytes | None: ...
+
+    def wait(self, *others: int) -> bool:
+        """As the master's; True: one of the other descriptors is readable."""
 
     def send(self, data: bytes) -> None: ...
 

@@ -18,20 +18,21 @@ class Policy:
         types = {vm.id: vm.type for vm in plan.fleet.vms}
         self._planned: dict[str, Counter[str]] = {}  # activity → VM type → activations
         self._given: dict[str, Counter[str]] = {}  # the same for what was not foreseen
-        self._unit_s: dict[str, tuple[int, float]] = {}  # activity → count, runtimes at speed 1
+        self._total_s: dict[str, float] = {}  # activity → runtimes at speed 1
         for assignment in plan.assignments:
             type_ = types.get(assignment.vm)
             if type_ is None:
                 continue  # of another fleet
-            self._planned.setdefault(assignment.activity, Counter())[type_.name] += 1
-            count, total_s = self._unit_s.get(assignment.activity, (0, 0.0))
-            took_s = (assignment.finish_s - assignment.start_s) * type_.speed
-            self._unit_s[assignment.activity] = (count + 1, total_s + took_s)
+            activity = assignment.activity
+            if activity not in self._planned:
+                self._planned[activity], self._total_s[activity] = Counter(), 0.0
+            self._planned[activity][type_.name] += 1
+            self._total_s[activity] += (assignment.finish_s - assignment.start_s) * type_.speed
 
     def unit_s(self, activity: str) -> float:
         """How long the plan expects its activations to take at speed 1; 0 = it says nothing."""
-        count, total_s = self._unit_s.get(activity, (1, 0.0))
-        return total_s / count
+        planned = self._planned.get(activity)
+        return self._total_s[activity] / planned.total() if planned else 0.0
 
     def share(self, activity: str, type_: str) -> int:
         """How many of its activations the plan gave to VMs of this type."""

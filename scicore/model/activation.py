@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -104,16 +105,20 @@ class Observation:
 
 
 def activation_name(activity: str, path: Path) -> str:
+    if len(path) == 1:
+        return f"{activity}.{path[0]}"
     return ".".join((activity, *map(str, path)))
 
 
 def activation_key(activity: str, command: str, rows: Iterable[Row]) -> str:
     """Same activity, command and values → same key, in this run and in any other."""
-    digest = hashlib.blake2b(digest_size=16)
-    for part in (activity, command):
-        digest.update(part.encode() + b"\x00")
+    digest = _begun(activity, command).copy()
     for row in rows:
-        for value in row:
-            digest.update(value.encode() + b"\x1f")
-        digest.update(b"\x1e")
+        digest.update("".join([f"{value}\x1f" for value in row]).encode() + b"\x1e")
     return digest.hexdigest()
+
+
+@lru_cache(maxsize=256)
+def _begun(activity: str, command: str) -> hashlib.blake2b:
+    """All activations of an activity begin alike."""
+    return hashlib.blake2b(f"{activity}\x00{command}\x00".encode(), digest_size=16)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from scicore.model.workflow import Relation
 from scicore.provenance import tables
@@ -27,10 +27,8 @@ class Ids:
         known = select(tables.activation.c.activation_id, tables.activation.c.activity_id)
         for row in connection.execute(known.where(tables.activation.c.run_id == run.id)):
             self.remember(row[0], row[1])
-        self._tuples = bytearray()  # by tuple; 1 = it is in the database, or on its way there
-        held = select(tables.tuple_.c.tuple_id).where(tables.tuple_.c.run_id == run.id)
-        for id in connection.scalars(held):
-            self.remember_tuple(id)
+        # By tuple; 1 = it is in the database, or on its way there.
+        self._tuples = _tuples_of(connection, run.id)
 
     def remember(self, activation: int, activity_id: int) -> None:
         missing = activation + 1 - len(self._activity_of)
@@ -53,3 +51,15 @@ class Ids:
     def require_tuple(self, id: int) -> None:
         if id >= len(self._tuples) or not self._tuples[id]:
             raise Refused(f"rows were not stored: run {self.run_id} has no tuple {id}")
+
+
+def _tuples_of(connection: Connection, run_id: int) -> bytearray:
+    """Most often all of them are there, from the first to the last."""
+    id, run = tables.tuple_.c.tuple_id, tables.tuple_.c.run_id == run_id
+    last, count = connection.execute(select(func.max(id), func.count()).where(run)).one()
+    if count == last:
+        return bytearray(b"\x00" + b"\x01" * count)
+    tuples = bytearray((last or 0) + 1)
+    for found in connection.scalars(select(id).where(run)):
+        tuples[found] = 1
+    return tuples

@@ -62,6 +62,7 @@ class DatabaseOffice:
         """In a thread: a database that hangs must not hold up the run. One that is away has no
         wishes."""
         while True:
+            time.sleep(LOOK_S)
             with contextlib.suppress(DatabaseError, SQLAlchemyError):
                 with self._engine.connect() as connection:
                     wishes = pending(connection, self._run.id)
@@ -77,7 +78,6 @@ class DatabaseOffice:
                                 wish.conditions,
                             )
                         )
-            time.sleep(LOOK_S)
 
     def _run_query(self, order: Start) -> None:
         """In a thread: a long query must not hold up the run. Every error becomes an attempt."""

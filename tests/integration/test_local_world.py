@@ -88,6 +88,9 @@ class Overheard:
     def receive(self) -> tuple[int, ToMaster] | None:
         return self.line.receive()
 
+    def wait(self) -> None:
+        self.line.wait()
+
     def send(self, rank: int, message: ToSlave) -> None:
         if isinstance(message, Orders):
             self.told.setdefault(rank, []).extend(message.orders)
