@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable
+from typing import TypeVar
 
 from sqlalchemy import Connection, Engine, case, func, select, text, update
 
@@ -17,6 +18,7 @@ from scicore.model.activation import RunState
 from scicore.provenance import locks, tables
 from scicore.provenance.patience import AWAY, PATIENCE_S, patiently
 
+_T = TypeVar("_T")
 _LOCK = 0x5C1C_0002  # with the run's id: the advisory lock of its master
 _OVER = (RunState.FINISHED, RunState.FAILED)
 _PAUSED = RunState.PAUSED  # stays so until the user says otherwise
@@ -74,6 +76,11 @@ class Hold:
         with connection.begin():
             connection.execute(text(_WATCH))
         return connection
+
+    def ask(self, question: Callable[[Connection], _T]) -> _T:
+        """As the one who holds the run."""
+        with self._connection.begin():
+            return question(self._connection)
 
     def write(self, work: Callable[[Connection], None], lost: threading.Event) -> None:
         """One batch, exactly once; waits for a database that is away, unless `lost` is set."""

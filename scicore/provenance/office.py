@@ -20,7 +20,7 @@ from scicore.model.workflow import Activity, Row
 from scicore.provenance.recorder import DatabaseRecorder
 from scicore.provenance.sandbox import Place, prepared_text, run_sql
 from scicore.provenance.steering import pending
-from scicore.provenance.store import StoredRun, relation_ids_of
+from scicore.provenance.store import StoredRun
 
 LOOK_S = 0.5  # how often users' wishes are looked up
 AGAIN_S = 0.5  # between two tries of a query whose connection broke
@@ -34,9 +34,7 @@ class DatabaseOffice:
         self._engine = engine
         self._run = run
         self._recorder = recorder
-        with engine.connect() as connection:
-            relation_ids = relation_ids_of(connection, run.workflow_id)
-        self._place = Place(url, run.id, run.workflow.tag, relation_ids)
+        self._place = Place(url, run.id, run.workflow.tag, recorder.relation_ids)
         self._ended: SimpleQueue[AttemptEnded] = SimpleQueue()
         self._connections: dict[int, list[psycopg.Connection[tuple[object, ...]]]] = {}
         self._heard = 0  # number of the latest wish that was passed on

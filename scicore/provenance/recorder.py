@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from sqlalchemy import Engine, text
 
@@ -23,7 +23,7 @@ MANY = 200  # … and when there is so much of it …
 GATHER_MANY_S = 0.4  # … so much longer: what begins and ends within that time is written once
 GIVE_UP_S = 10.0
 BATCH = 30_000  # facts at most in one transaction
-ANALYZE_AT = 1000  # facts; so few need no statistics
+ANALYZE_AT = 10_000  # facts; fewer need no statistics
 
 
 class DatabaseRecorder:
@@ -31,8 +31,7 @@ class DatabaseRecorder:
         self._engine = engine
         self._run = run
         self._hold = hold
-        with engine.connect() as connection:
-            self._ids = Ids(connection, run)
+        self._ids = hold.ask(lambda connection: Ids(connection, run))
         self._queue: deque[list[Fact]] = deque()
         self._come = threading.Event()  # there is something to write, or nothing more to come
         self._hurry = threading.Event()  # somebody waits for it
@@ -43,6 +42,10 @@ class DatabaseRecorder:
         self._progress = threading.Condition()
         self._thread = threading.Thread(target=self._write_batches, name="recorder", daemon=True)
         self._thread.start()
+
+    @property
+    def relation_ids(self) -> Mapping[str, int]:
+        return self._ids.relation_ids
 
     def record(self, facts: Iterable[Fact]) -> None:
         """Queue the facts. Raises if the writer has failed: then nothing more can be promised."""
@@ -90,7 +93,7 @@ class DatabaseRecorder:
 
     def _write_batches(self) -> None:
         try:
-            more, analyzed = True, ANALYZE_AT
+            more, analyzed = True, 0
             while more:
                 facts, more = self._gather()
                 if facts:
@@ -100,7 +103,7 @@ class DatabaseRecorder:
                     with self._progress:
                         self.written += len(facts)
                         self._progress.notify_all()
-                if self.written >= (10 if more else 2) * analyzed:
+                if self.written >= max(ANALYZE_AT, (10 if more else 2) * analyzed):
                     analyzed = self.written
                     self._analyze(whole=not more)
         except Exception as error:  # told to the master by its next record()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ class Place:
     url: str  # of the provenance database
     run_id: int
     workflow_tag: str
-    relation_ids: dict[str, int]
+    relation_ids: Mapping[str, int]
 
 
 def run_sql(
