@@ -24,12 +24,12 @@ from typing import TYPE_CHECKING
 
 from scicore import config
 from scicore.engine import slave
-from scicore.engine.spare import Spare, reach
 from scicore.errors import ScicumulusError, UsageError
 from scicore.model.activation import ActivationState, RunState
 
 if TYPE_CHECKING:
     from scicore.engine.master import Master
+    from scicore.engine.spare import Spare
     from scicore.execution.allotment import Allotment
     from scicore.execution.core import Execution
     from scicore.execution.messages import Event
@@ -47,7 +47,7 @@ _RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 def main() -> None:
     """An exception in one rank ends all of them: the others would wait for ever."""
     gc.set_threshold(*config.SELDOM)
-    spare = None if _told_rank() == "0" else Spare()  # before MPI is there
+    spare = None if _told_rank() == "0" else _spare()  # before MPI is there
     from scicore.engine import mpi
 
     try:
@@ -70,6 +70,12 @@ def _told_rank() -> str:
     return next((os.environ[name] for name in _RANKS if name in os.environ), "")
 
 
+def _spare() -> Spare:
+    from scicore.engine.spare import Spare
+
+    return Spare()
+
+
 def _silent() -> type[Exception]:
     from scicore.engine.master import SilentSlave
 
@@ -78,10 +84,11 @@ def _silent() -> type[Exception]:
 
 def _slave(spare: Spare | None) -> int:
     from scicore.engine.mpi import MpiSlave
+    from scicore.engine.spare import reach
 
     slave.terminate_on_sigterm()
     supervised = bool(os.environ.get(config.SUPERVISED))
-    makers = spare or Spare()
+    makers = spare or _spare()
     slave.serve(MpiSlave(), lambda welcome: reach(welcome, makers), programs_go_on=supervised)
     return 0
 

@@ -9,7 +9,6 @@ from sqlalchemy import Connection
 
 from scicore.algebra.forecast import Forecast, forecast
 from scicore.algebra.template import substitute
-from scicore.cli.planned_sizes import planned_sizes
 from scicore.errors import UsageError
 from scicore.estimation import Expected, estimate_bandwidths, estimate_runtimes
 from scicore.estimation.data import Files, edge_bytes, input_bytes
@@ -61,6 +60,8 @@ def grounds_of(
     estimates = estimate_runtimes(asked, fleet, seen, speeds)
     given = [Allocation(request.cpus, request.memory_mb) for request in expected.requests]
     if sizing:
+        from scicore.cli.planned_sizes import planned_sizes
+
         inputs = [each.input_bytes for each in asked]
         given = planned_sizes(connection, workflow, fleet, sizing, expected, inputs)
     problem = Problem(

@@ -201,7 +201,7 @@ class Hosts:
 
     def _end_keepers(self, directory: str, seats: Sequence[Seat]) -> None:
         away = [seat for seat in seats if seat.address not in _HERE]
-        self._ask(away, lambda _: [sys.executable, "-m", "scicore.engine.spare", directory])
+        self._ask(away, lambda _: [sys.executable, "-m", "scicore.engine.calling", directory])
 
     def _ask(self, seats: Sequence[Seat], words: Callable[[str], Sequence[str]]) -> dict[str, str]:
         """Run a command on every host, all at once; returns why not, where it failed."""

@@ -9,13 +9,13 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from scicore.cli.loading import Specification
+from scicore.cli.planning import MDP
 from scicore.cli.preparation import Cloud, planned_grounds, prepare_grounds, store_plan
 from scicore.model.cloud import Fleet
 from scicore.model.estimate import Grounds
 from scicore.model.plan import Plan
 from scicore.model.problem import joined
 from scicore.model.workflow import Workflow
-from scicore.planners.mdp import Mdp
 from scicore.planners.sharing import split
 from scicore.provenance.groups import Group, save_group
 
@@ -86,7 +86,7 @@ def store_joint(
     about = as_one(workflows).tag
     stored = []
     for place, (specification, part) in enumerate(zip(specifications, parts, strict=True)):
-        keeps = part.algorithm == Mdp.name or (learned and place == 0)
+        keeps = part.algorithm == MDP or (learned and place == 0)
         own = part if keeps else replace(part, policy=None)
         stored.append(Stored(store_plan(connection, specification, own, about)[1], part))
     save_group(connection, Group.JOINT, [each.plan_id for each in stored])

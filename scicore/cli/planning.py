@@ -9,7 +9,6 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from scicore.cli.experienced import world_now
 from scicore.errors import UsageError
 from scicore.model.estimate import Grounds
 from scicore.model.front import Front
@@ -17,11 +16,11 @@ from scicore.model.plan import Plan, Policy
 from scicore.model.workflow import Workflow
 from scicore.planners import ALIASES, DEFAULT, planner
 from scicore.planners.base import Budget, Planner, Progress, Report
-from scicore.planners.mdp import Mdp
 from scicore.provenance.grounds import latest_policy
 
 LEARNER = "reassign-plus"
-EVOLVING = ("ga", "mdp")  # they need some generations before they are any good
+MDP = "mdp"
+EVOLVING = ("ga", MDP)  # they need some generations before they are any good
 EVOLVING_S = 2.0  # so long they may take before any run
 SHARE_OF_RUN = 0.05  # of the predicted makespan, that planning may take before a run
 
@@ -44,7 +43,7 @@ def algorithm_of(wanted: str | None, workflow: Workflow) -> str:
 
 def before_deadline(wish: Wish, workflow: Workflow, deadline_s: float | None) -> Wish:
     """mdp is told of the deadline: a run that misses it counts as a failure, later."""
-    if deadline_s is None or algorithm_of(wish.algorithm, workflow) != Mdp.name:
+    if deadline_s is None or algorithm_of(wish.algorithm, workflow) != MDP:
         return wish
     return replace(wish, settings={"deadline_s": f"{deadline_s:g}", **wish.settings})
 
@@ -52,7 +51,10 @@ def before_deadline(wish: Wish, workflow: Workflow, deadline_s: float | None) ->
 def policy_for(connection: Connection, workflow: Workflow, wish: Wish) -> Policy | None:
     """What the planner has learned last about the workflow; unknown planners are refused."""
     name = algorithm_of(wish.algorithm, workflow)
-    if isinstance(planner(name, wish.settings), Mdp):
+    planner(name, wish.settings)
+    if name == MDP:
+        from scicore.cli.experienced import world_now
+
         return world_now(connection, workflow.tag)
     return latest_policy(connection, workflow.tag, name)
 

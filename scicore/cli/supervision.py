@@ -66,7 +66,7 @@ class Job:
         return mpirun_command(len(self.fleet.vms), *words, quiet=quiet)
 
     def end_keepers(self) -> None:
-        from scicore.engine.spare import end_keepers
+        from scicore.engine.calling import end_keepers
 
         end_keepers(self.directory)
         if self.hosts is not None:

@@ -9,10 +9,10 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
 
+from scicore.engine.calling import HOUSE, first_word
 from scicore.engine.journal import Journal
 from scicore.engine.keeper import Keeper
 from scicore.engine.link import Link
-from scicore.engine.spare import HOUSE, first_word
 from scicore.engine.wire import (
     ToMaster,
     ToSlave,

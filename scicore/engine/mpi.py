@@ -25,7 +25,7 @@ _LAST_WORDS_S = 0.3  # for mpirun to forward what was printed: after an abort it
 
 
 PAUSE_S = (0.0005, 0.01)  # between two looks: at first, at most
-RUNG_S = (0.01, 0.02)  # the same when everybody rings
+RUNG_S = (0.01, 0.05)  # the same when everybody rings
 
 
 class _Line:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from scicore.engine.spare import HOUSE
+from scicore.engine.calling import HOUSE
 from scicore.errors import LaunchError
 from scicore.model.cloud import Fleet, Vm
 

@@ -6,31 +6,22 @@ fork, and not within reach of the launcher when that ends its ranks.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-import hashlib
 import os
-import select
 import signal
 import socket
-import struct
-import sys
 import time
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
+from scicore.engine.calling import ANSWER_S, HOUSE, address, call, first_word, kill, peer
 from scicore.engine.journal import Journal, JournalTaken
 from scicore.engine.keeper import Keeper
 from scicore.engine.link import Link
-from scicore.engine.private import private_place
-from scicore.engine.process import end_marked
-from scicore.engine.wire import Orders, Welcome, decode_to_slave, encode
+from scicore.engine.wire import Welcome, decode_to_slave
 from scicore.errors import LaunchError
-from scicore.execution.messages import Stop
 
-HOUSE = ".scicumulus"  # below the run's directory: the keepers' journals
-ANSWER_S = 10.0  # a keeper that says nothing for so long is stopped or stuck
 _SUBREAPER = 36  # prctl: orphans below this process become its children
 
 
@@ -76,77 +67,14 @@ def reach(welcome: bytes, spare: Spare) -> tuple[Link, bytes]:
     )
 
 
-def end_keepers(run_directory: str) -> None:
-    """Tell all keepers of this host to end their programs and leave; wait until they have."""
-    for journal in sorted(Path(run_directory, HOUSE).glob("*.journal")):
-        connection = _call(address(run_directory, journal.stem))
-        if connection is None:
-            continue
-        pid = _peer(connection)
-        link = Link(connection)
-        link.send(encode(Orders((Stop(journal.stem),))))
-        if not _ended(link):
-            _kill(pid)
-            end_marked(f"{run_directory} {journal.stem} ")
-        link.close()
-
-
-def address(run_directory: str, vm: str) -> Path:
-    """Where the keeper listens: short, because socket paths are."""
-    name = hashlib.blake2b(f"{run_directory}\0{vm}".encode(), digest_size=12).hexdigest()
-    return private_place() / name
-
-
 def _candidates(welcome: Welcome, spare: Spare) -> Iterator[socket.socket]:
     """The keeper that is there; if it does not answer, another in its place."""
-    living = _call(address(welcome.run_directory, welcome.vm))
+    living = call(address(welcome.run_directory, welcome.vm))
     if living is not None:
-        pid = _peer(living)
+        pid = peer(living)
         yield living
-        _kill(pid)
+        kill(pid)
     yield spare.keeper()
-
-
-def _call(place: Path) -> socket.socket | None:
-    connection = socket.socket(socket.AF_UNIX)
-    try:
-        connection.connect(str(place))
-    except OSError:
-        connection.close()
-        return None
-    return connection
-
-
-def first_word(link: Link) -> bytes | None:
-    """What the other side says first; None if it takes too long."""
-    deadline = time.monotonic() + ANSWER_S
-    while not link.closed and (left_s := deadline - time.monotonic()) > 0:
-        select.select([link], [link] if link.unsent else [], [], left_s)
-        link.flush()
-        for first in link.receive():
-            return first
-    return None
-
-
-def _ended(link: Link) -> bool:
-    deadline = time.monotonic() + ANSWER_S
-    while not link.closed and (left_s := deadline - time.monotonic()) > 0:
-        select.select([link], [], [], left_s)
-        for _ in link.receive():
-            pass
-    return link.closed
-
-
-def _peer(connection: socket.socket) -> int:
-    """The process that listens at the other end."""
-    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-    pid: int = struct.unpack("3i", credentials)[0]
-    return pid
-
-
-def _kill(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
 
 
 # --- in the spare process, and in its children ---------------------------------------------------
@@ -223,7 +151,3 @@ def _take_journal(path: Path) -> Journal:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.05)
-
-
-if __name__ == "__main__":  # python -m scicore.engine.spare RUN_DIRECTORY, over SSH
-    end_keepers(sys.argv[1])

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from scicore.model.cloud import Fleet
-from scicore.model.estimate import Grounds
+
+if TYPE_CHECKING:  # a master follows plans without a word of what they rest on
+    from scicore.model.estimate import Grounds
 
 Policy = Mapping[str, object]
 """What a learner has learned: plain data that JSON can hold, made and read by one algorithm."""

@@ -2,52 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from importlib import import_module
 from typing import Any
 
 from scicore.errors import UsageError
 from scicore.model.parameters import read_settings
 from scicore.planners.base import Planner
-from scicore.planners.brs import Brs
-from scicore.planners.dqn import Dqn
-from scicore.planners.exact import Exact
-from scicore.planners.fcfs import Fcfs
-from scicore.planners.ga import Ga
-from scicore.planners.gtbga import Gtbga
-from scicore.planners.heft import Heft
-from scicore.planners.max_min import MaxMin
-from scicore.planners.mct import Mct
-from scicore.planners.mdp import Mdp
-from scicore.planners.min_min import MinMin
-from scicore.planners.mopso import Mopso
-from scicore.planners.nsga2 import Nsga2
-from scicore.planners.peft import Peft
-from scicore.planners.reassign import Reassign
-from scicore.planners.reassign_pareto import ReassignPareto
-from scicore.planners.reassign_plus import ReassignPlus
-from scicore.planners.round_robin import RoundRobin
 
-PLANNERS: Mapping[str, type[Planner[Any]]] = {
-    "fcfs": Fcfs,
-    "round-robin": RoundRobin,
-    "min-min": MinMin,
-    "max-min": MaxMin,
-    "mct": Mct,
-    "heft": Heft,
-    "peft": Peft,
-    "reassign": Reassign,
-    "reassign-plus": ReassignPlus,
-    "reassign-pareto": ReassignPareto,
-    "dqn": Dqn,
-    "nsga2": Nsga2,
-    "mopso": Mopso,
-    "gtbga": Gtbga,
-    "exact": Exact,
-    "brs": Brs,
-    "ga": Ga,
-    "mdp": Mdp,
+_FILES = {
+    "fcfs": "fcfs.Fcfs",
+    "round-robin": "round_robin.RoundRobin",
+    "min-min": "min_min.MinMin",
+    "max-min": "max_min.MaxMin",
+    "mct": "mct.Mct",
+    "heft": "heft.Heft",
+    "peft": "peft.Peft",
+    "reassign": "reassign.Reassign",
+    "reassign-plus": "reassign_plus.ReassignPlus",
+    "reassign-pareto": "reassign_pareto.ReassignPareto",
+    "dqn": "dqn.Dqn",
+    "nsga2": "nsga2.Nsga2",
+    "mopso": "mopso.Mopso",
+    "gtbga": "gtbga.Gtbga",
+    "exact": "exact.Exact",
+    "brs": "brs.Brs",
+    "ga": "ga.Ga",
+    "mdp": "mdp.Mdp",
 }
+
+
+class _Planners(Mapping[str, type[Planner[Any]]]):
+    """A planner is imported when it is asked for: a run needs one or two of them."""
+
+    def __getitem__(self, name: str) -> type[Planner[Any]]:
+        module, kind = _FILES[name].split(".")
+        found: type[Planner[Any]] = getattr(import_module(f"scicore.planners.{module}"), kind)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_FILES)
+
+    def __len__(self) -> int:
+        return len(_FILES)
+
+
+PLANNERS = _Planners()
 DEFAULT = "reassign-plus"
 # As <algorithm> says it; the papers' own is `reassign`.
 ALIASES = dict.fromkeys(("q-learning", "qlearning", "q_learning"), "reassign-plus")

@@ -13,7 +13,8 @@ import pytest
 from msgspec.structs import replace
 
 from scicore.engine import process
-from scicore.engine.spare import HOUSE, Spare, end_keepers, reach
+from scicore.engine.calling import HOUSE, end_keepers
+from scicore.engine.spare import Spare, reach
 from scicore.engine.wire import Joined, Orders, Request, Welcome, decode_to_master, encode
 from scicore.execution.messages import AttemptEnded, Claim, Start
 from scicore.model.activation import Cause
@@ -181,7 +182,7 @@ def test_a_journal_forgets_what_is_durable_and_nothing_else(
 
 
 def test_a_stopped_keeper_is_replaced(vm: Vm, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scicore.engine.spare.ANSWER_S", 1.0)
+    monkeypatch.setattr("scicore.engine.calling.ANSWER_S", 1.0)
     vm.start("hold")
     pid = vm.begun()
     keeper = parent(pid)

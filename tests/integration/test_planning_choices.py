@@ -19,7 +19,6 @@ from scicore.model.parameters import Parameters
 from scicore.model.plan import Plan, Policy
 from scicore.model.problem import Problem
 from scicore.model.workflow import Workflow
-from scicore.planners import PLANNERS
 from scicore.planners.base import Budget, Planner, Report, validated
 from scicore.planners.heft import Heft
 from tests.integration.known_runs import stars
@@ -50,7 +49,7 @@ class Learner(Planner[Parameters]):
 
 @pytest.fixture
 def learner(monkeypatch: pytest.MonkeyPatch) -> list[tuple[float | None, Policy | None]]:
-    monkeypatch.setitem(PLANNERS, LEARNER, Learner)
+    monkeypatch.setattr("scicore.planners.reassign_plus.ReassignPlus", Learner)
     Learner.told.clear()
     return Learner.told
 
