@@ -163,6 +163,7 @@ def _master(arguments: list[str]) -> int:
             return _told(error)
         raise
     _stop_on_signals(master)
+    gc.freeze()  # all that is there by now stays
     try:
         state = master.run(_progress_printer())
         recorder.close()

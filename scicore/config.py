@@ -12,8 +12,8 @@ KEEP = "SCICUMULUS_KEEP_S"  # how long programs go on without a slave
 DATABASE_PATIENCE = "SCICUMULUS_DATABASE_PATIENCE_S"  # how long a database may be away
 SUPERVISED = "SCICUMULUS_SUPERVISED"  # set: somebody else shows the progress
 # For gc.set_threshold: hardly any cycles are made here, and to look for them among the objects of
-# a million activations takes a quarter of the time.
-SELDOM = (100_000, 50, 100)
+# a million activations takes a quarter of the time. What is imported alone are 150,000.
+SELDOM = (250_000, 50, 100)
 CATALOG = "SCICUMULUS_CATALOG"  # the user's own VM types and prices
 
 

@@ -174,7 +174,7 @@ def _wait_for_master(database: Database, run_id: int) -> None:
     from scicore.errors import DatabaseError
     from scicore.provenance.hold import is_held
     from scicore.provenance.moment import Watch
-    from scicore.reports.terminal import Progress
+    from scicore.reports.progress import Progress
 
     watch = Watch(run_id)
     with Progress() as progress:

@@ -67,7 +67,7 @@ def command(run: str | None, database_url: str | None, as_json: bool) -> None:
 
 def _now(moment: Moment) -> dict[str, object]:
     """What `status --json` says beyond `run --json` while the run goes on."""
-    from scicore.reports.live import run_left_s
+    from scicore.reports.how_far import run_left_s
 
     elapsed_s = moment.summary.makespan_s
     return {

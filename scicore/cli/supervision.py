@@ -141,7 +141,7 @@ def _see_through(
     from scicore.model.activation import RunState
     from scicore.provenance.moment import Watch
     from scicore.provenance.store import close_run
-    from scicore.reports.terminal import Progress
+    from scicore.reports.progress import Progress
 
     run_id = job.run_id
     watch, show_at, hosts_at = Watch(run_id), 0.0, time.monotonic() + LOOK_S

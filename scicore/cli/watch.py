@@ -33,7 +33,7 @@ def command(run: str, every_s: float, database_url: str | None, as_json: bool) -
     from scicore.provenance.connection import connect, reading
     from scicore.provenance.moment import Watch
     from scicore.provenance.reader import resolve_run
-    from scicore.reports.terminal import Progress
+    from scicore.reports.progress import Progress
 
     engine = connect(database_url).engine
     with reading(engine) as connection:

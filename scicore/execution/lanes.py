@@ -17,7 +17,8 @@ BRIEF_S = 0.025  # attempts that take longer do not wait on a VM: another one ma
 AHEAD_S = 0.03  # of brief ones, work for so long may wait on a VM
 AHEAD_SHARE = 0.1  # or this part of what there is for it to do …
 MOST_AHEAD_S = 0.15  # … but no more than this
-MOST_AHEAD = 128  # attempts that may wait on a VM
+MOST_AHEAD = 128  # attempts that may wait on a VM …
+FEW_AHEAD = 4  # … and, per slot, when no more than these are left: another VM may get free first
 UNKNOWN_S = 2 * BRIEF_S  # one or two brief ones are not enough
 SHORTEST_S = 0.001
 # Warm processes take activations by the chunk, and each in next to no time.
@@ -139,7 +140,8 @@ class Lane:
         most = MOST_AHEAD_WARM if warm else MOST_AHEAD
         plenty_s = AHEAD_SHARE * self.queued * self.brief_s / self.slots
         ahead_s = min(max(AHEAD_S, plenty_s), MOST_AHEAD_S)
-        self.ahead = min(most, round(self.slots * ahead_s / self.brief_s))
+        left = max(FEW_AHEAD * self.slots, self.queued)
+        self.ahead = min(most, round(self.slots * ahead_s / self.brief_s), left)
 
     # --- waiting ---------------------------------------------------------------------------------
 

@@ -15,8 +15,8 @@ from scicore.model.activation import ActivationState as State
 from scicore.model.activation import RunState
 from scicore.provenance.moment import Moment, PlanClock, VmMoment
 from scicore.provenance.reader import ActivityProgress, RunSummary
-from scicore.reports.live import clock_words, left_s, run_left_s, screen
-from scicore.reports.terminal import plain_line
+from scicore.reports.how_far import clock_words, left_s, plain_line, run_left_s
+from scicore.reports.live import screen
 
 CLOCK = PlanClock(10.0, {"fit": 8, "sum": 2}, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
 
