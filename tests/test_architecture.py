@@ -326,3 +326,22 @@ def test_help_is_quick_because_it_imports_nothing_slow() -> None:
     assert done.returncode == 0, done.stderr
     assert "Verbs" in done.stdout
     assert SLOW_TO_IMPORT & set(done.stderr.split()) == set()
+
+
+def test_a_master_imports_nothing_that_only_planning_needs() -> None:
+    """Every run waits for it."""
+    code = (
+        "import re, sys, inspect\n"
+        "import scicore.__main__ as engine\n"
+        "words = inspect.getsource(engine._master)\n"
+        "for line in re.findall(r'^    (from scicore.*import.*)$', words, re.M):\n"
+        "    if 'mpi' not in line: exec(line)\n"
+        "print(*sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    seen = set(done.stdout.split())
+    assert "scicore.execution.core" in seen
+    assert {"numpy", "rich", "scicore.planners", "scicore.engine.keeper"} & seen == set()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+import pytest
+
 from tests.acceptance.console import Console
 from tests.acceptance.workflows import PYTHON, Step, write_workflow
 
@@ -96,6 +98,24 @@ def test_values_arrive_unchanged_and_are_never_run(console: Console) -> None:
     (failure,) = console.query("failures", run["run_id"])
     assert (failure["activation"], failure["cause"]) == (f"tell.{len(rows) + 1}", "not started")
     assert "too long" in failure["stderr"]
+
+
+def test_a_program_inherits_nothing_of_the_engine(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither its descriptors nor what mpirun has put into the environment."""
+    code = """
+import os
+seen = sorted(int(name) for name in os.listdir("/proc/self/fd"))[:-1]  # the last one lists them
+names = [name for name in os.environ if name.startswith(("OMPI", "PMIX", "PRTE", "LD_LIBRARY"))]
+open("ERelation.txt", "w").write(f"SEEN\\n{seen + names}\\n")
+"""
+    monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
+    step = Step("look", code, gives=("SEEN",), interpreter=PYTHON)
+    run = console.run(write_workflow(console.directory / "wf", [step], [("1",), ("2",)]))
+    assert {row["values"]["SEEN"] for row in console.query("outputs", run["run_id"])} == {
+        "[0, 1, 2]"
+    }
 
 
 def test_an_empty_dataset_gives_a_finished_run_without_activations(console: Console) -> None:

@@ -6,6 +6,7 @@ ranks under mpirun, which starts this very file.
 
 from __future__ import annotations
 
+import os
 import pickle
 import subprocess
 import sys
@@ -63,21 +64,23 @@ HELLO = Hello("host", 7)
 
 
 def from_slave(line: MasterEnd) -> tuple[int, ToMaster]:
-    for _ in range(round(PATIENCE_S / 0.0005)):
+    give_up_at = time.monotonic() + PATIENCE_S
+    while time.monotonic() < give_up_at:
         arrived = line.receive()
         if arrived is not None:
             return arrived
-        time.sleep(0.0005)
+        line.wait()
     raise AssertionError("no slave says anything")
 
 
 def from_master(line: SlaveEnd) -> ToSlave:
-    for _ in range(round(PATIENCE_S / 0.0005)):
+    give_up_at = time.monotonic() + PATIENCE_S
+    while time.monotonic() < give_up_at:
         data = line.receive()
         if data is not None:
             message: ToSlave = decode_to_slave(data)
             return message
-        time.sleep(0.0005)
+        line.wait()
     raise AssertionError("the master says nothing")
 
 
@@ -132,6 +135,28 @@ def slave_in_silence(line: SlaveEnd) -> None:
         assert line.receive() is None
     line.send(encode(HELLO))
     assert from_master(line) == DONE
+
+
+def master_in_turns(line: MasterEnd) -> None:
+    for number in range(MANY):
+        to_all(line, order(number))
+        assert {from_slave(line), from_slave(line)} == {(1, result(number)), (2, result(number))}
+    to_all(line, DONE)
+
+
+def slave_in_turns(line: SlaveEnd) -> None:
+    """Between two messages something else may come, which must not be slept through."""
+    here, there = os.pipe()
+    for number in range(MANY):
+        assert from_master(line) == order(number)
+        os.write(there, b"!")
+        assert line.wait(here)
+        os.read(here, 1)
+        line.send(encode(result(number)))
+    assert from_master(line) == DONE
+    assert line.wait(here) is False
+    os.close(here)
+    os.close(there)
 
 
 class Stranger(msgspec.Struct, tag=True):
@@ -201,6 +226,7 @@ SCENARIOS = {
             Joined(0.1, 0.2, (Claim("a.1", 1, 2),), 3),
         ],
     ),
+    "everybody waits for the other": Scenario(master_in_turns, slave_in_turns),
     "no message is None": Scenario(master_in_silence, slave_in_silence),
     "an unknown shape is refused": Scenario(master_among_strangers, slave_among_strangers),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import sys
 from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
@@ -38,6 +39,7 @@ def test_a_program_sees_neither_the_databases_secrets_nor_the_launcher(
         "OMPI_COMM_WORLD_RANK": "1",
         "PMIX_RANK": "1",
         "PRTE_LAUNCHED": "1",
+        "SCICUMULUS_SUPERVISED": "1",
     }
     for name, value in {**hidden, "MY_SETTING": "mine"}.items():
         monkeypatch.setenv(name, value)
@@ -49,6 +51,23 @@ def test_a_program_sees_neither_the_databases_secrets_nor_the_launcher(
     seen = set(text.split(","))
     assert seen.isdisjoint(hidden)
     assert {"MY_SETTING", "PATH"} <= seen
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("{ours}:{ours}:/mine::/too", "/mine::/too"), ("{ours}", "none"), ("/mine", "/mine")],
+)
+def test_a_program_does_not_search_the_launchers_libraries(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, before: str, after: str
+) -> None:
+    """mpirun puts them before those of the user."""
+    monkeypatch.setenv("LD_LIBRARY_PATH", before.format(ours=Path(sys.prefix, "lib")))
+    code = """
+        import os
+        seen = os.environ.get("LD_LIBRARY_PATH", "none")
+        open("ERelation.txt", "w").write(f"ID\\n{seen}\\n")
+    """
+    assert bench.run(replace(WORK, command=bench.python(code))).rows == ((after,),)
 
 
 def test_an_activity_may_set_variables_of_its_own(bench: Bench) -> None:
