@@ -22,7 +22,7 @@ from scicore.provenance.sandbox import Place, prepared_text, run_sql
 from scicore.provenance.steering import pending
 from scicore.provenance.store import StoredRun
 
-LOOK_S = 0.5  # how often users' wishes are looked up
+LOOK_S = 1.0  # how often users' wishes are looked up
 AGAIN_S = 0.5  # between two tries of a query whose connection broke
 _BROKEN = ("08", "57P", "53300")  # connection, shut down by the server, too many of them
 
