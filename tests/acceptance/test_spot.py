@@ -38,10 +38,23 @@ def _as_in_catalog(vm_type: str) -> tuple[str, int, float]:
 
 
 def await_work(site: Site, running: subprocess.Popen[str], spec: Path, *vms: str) -> None:
-    """A program behind its gate, on each of these."""
+    """A program behind its gate, on each of these, and known to provenance: what a master had no
+    time to record is not missed."""
     gates = [site.on_host(vm, spec.parent / "bin/begun") for vm in vms]
+
+    def recorded() -> set[str]:
+        found = site.console.rows(
+            "SELECT vm FROM attempt JOIN run USING (run_id)"
+            " WHERE directory LIKE %s AND cause IS NULL",
+            f"{spec.parent}/%",
+        )
+        return {vm for (vm,) in found}
+
     until(
-        lambda: all(gate.exists() for gate in gates) or running.poll() is not None,
+        lambda: (
+            (all(gate.exists() for gate in gates) and recorded() >= set(vms))
+            or running.poll() is not None
+        ),
         f"work on {vms}",
     )
     assert running.poll() is None, finish(running)

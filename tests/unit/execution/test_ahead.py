@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scicore.execution.lanes import MOST_AHEAD, MOST_AHEAD_S, Lane, Work
+from scicore.execution.lanes import FEW_AHEAD, MOST_AHEAD, MOST_AHEAD_S, Lane, Work
 from scicore.model.cloud import VmType
 
 BRIEF_S = 0.002
@@ -34,9 +34,14 @@ def test_nothing_waits_behind_what_takes_long(seconds: float) -> None:
 
 
 def test_more_wait_the_more_there_is_to_do_and_the_more_slots_do_it() -> None:
-    little, much = took(lane(queued=10), BRIEF_S), took(lane(queued=500), BRIEF_S)
+    little, much = took(lane(queued=30), BRIEF_S), took(lane(queued=500), BRIEF_S)
     assert 0 < little < much <= MOST_AHEAD_S / BRIEF_S
-    assert took(lane(slots=2, queued=10), BRIEF_S) > little
+    assert took(lane(slots=2, queued=30), BRIEF_S) > little
+
+
+@pytest.mark.parametrize("queued", [0, 2, 4, 8])
+def test_the_last_ones_are_left_to_whoever_gets_free_first(queued: int) -> None:
+    assert took(lane(queued=queued), BRIEF_S) == max(FEW_AHEAD, queued)
 
 
 def test_so_many_wait_and_no_more() -> None:
