@@ -63,6 +63,18 @@ def number(value: float | None) -> str:
     return "NULL" if value is None else str(value)
 
 
+def or_null(value: str | int | None) -> str | int:
+    """Within a line of COPY."""
+    if value is None:
+        return NULL
+    return copied(value) if isinstance(value, str) else value
+
+
+def moment(at: float | None) -> str:
+    """Within an array."""
+    return "NULL" if at is None else f'"{stamp(at)}"'
+
+
 def array(elements: Iterable[str]) -> str:
     return "{" + ",".join(elements) + "}"
 
