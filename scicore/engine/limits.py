@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator
 
 from scicore.algebra.request import request_of
 from scicore.algebra.template import tags
@@ -34,12 +35,17 @@ def cores(slots: int) -> tuple[int, ...]:
     return tuple(here) if 1 < len(here) <= slots else ()
 
 
-def pin(pid: int, slots: tuple[int, ...], cores: tuple[int, ...]) -> None:
-    """To the cores of its slots, before it has had time for threads."""
-    chosen = {cores[(slot - 1) % len(cores)] for slot in slots} if cores else set()
-    if chosen:
-        with contextlib.suppress(OSError):  # it has ended already
-            os.sched_setaffinity(pid, chosen)
+@contextlib.contextmanager
+def pinned(slots: tuple[int, ...], cores: tuple[int, ...]) -> Iterator[None]:
+    """Whatever is started here stays on the cores of its slots: it inherits them from us, so that
+    it is nowhere else for a moment."""
+    before = os.sched_getaffinity(0)
+    with contextlib.suppress(OSError):  # the host has fewer of them than it had
+        os.sched_setaffinity(0, {cores[(slot - 1) % len(cores)] for slot in slots})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def variables(order: Start) -> list[tuple[str, str]]:

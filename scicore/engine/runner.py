@@ -15,6 +15,7 @@ from itertools import islice
 from scicore.engine import limits, process
 from scicore.engine.memory import Memory
 from scicore.engine.pool import Pool
+from scicore.engine.process import Process
 from scicore.engine.program import Prepared, Program, cause_of, verdict
 from scicore.engine.strays import Strays, kill
 from scicore.engine.wire import Welcome
@@ -275,7 +276,7 @@ class Runner:
             if ready is None:
                 ready = self._bench.prepare(order)
             starting = True
-            begun = process.spawn(ready.words, ready.directory, ready.environment, ready.streams)
+            begun = self._spawn(ready, ready.words, slots)
         except (OSError, ValueError) as error:  # no such program, no permission, bad data
             if ready is not None:
                 ready.streams.conclude(reuse=True)
@@ -298,12 +299,17 @@ class Runner:
         self._watch(Program(ready, activity, started_at, begun, slots, timeout_at))
         return True
 
+    def _spawn(self, ready: Prepared, words: tuple[str, ...], slots: tuple[int, ...]) -> Process:
+        if not (self._cores and ready.order.sized):
+            return process.spawn(words, ready.directory, ready.environment, ready.streams)
+        with limits.pinned(slots, self._cores):
+            return process.spawn(words, ready.directory, ready.environment, ready.streams)
+
     def _command(self, order: Start) -> str:
         return self._bench.activities[order.activity].command
 
     def _watch(self, program: Program) -> None:
         if program.order.sized:
-            limits.pin(program.process.pid, program.slots, self._cores)
             self._memory.limit(time.monotonic())
         due = program.timeout_at or math.inf
         self._alarm_at = min(self._alarm_at, self._look_at, self._memory.look_at, due)
@@ -350,10 +356,8 @@ class Runner:
             return exit_code
         program.extracting = True
         try:
-            ready, words = program.ready, self._bench.extractor(program)
-            program.process = process.spawn(
-                words, ready.directory, ready.environment, ready.streams
-            )
+            words = self._bench.extractor(program)
+            program.process = self._spawn(program.ready, words, program.slots)
         except (OSError, ValueError) as error:
             program.unstartable = error
             return 0
