@@ -313,6 +313,15 @@ def parameters_of(sql: str) -> set[str]:
     return set(re.findall(r"(?<![:\w]):([A-Za-z_]\w*)", code))
 
 
+def run_python(code: str) -> subprocess.CompletedProcess[str]:
+    """In a process of its own: this one has imported everything."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
 def test_help_is_quick_because_it_imports_nothing_slow() -> None:
     code = (
         "import sys\n"
@@ -320,10 +329,7 @@ def test_help_is_quick_because_it_imports_nothing_slow() -> None:
         "assert main(['--help']) == 0\n"
         "print(*sys.modules, file=sys.stderr)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_python(code)
     assert "Verbs" in done.stdout
     assert SLOW_TO_IMPORT & set(done.stderr.split()) == set()
 
@@ -338,10 +344,6 @@ def test_a_master_imports_nothing_that_only_planning_needs() -> None:
         "    if 'mpi' not in line: exec(line)\n"
         "print(*sys.modules)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
-    )
-    assert done.returncode == 0, done.stderr
-    seen = set(done.stdout.split())
+    seen = set(run_python(code).stdout.split())
     assert "scicore.execution.core" in seen
     assert {"numpy", "rich", "scicore.planners", "scicore.engine.keeper"} & seen == set()
