@@ -24,6 +24,7 @@ from scicore.execution.messages import AttemptEnded, Cancel, Claim, Start, Stop
 
 _TURN_S = 1.0  # at most between two looks at the clock
 MOST_BYTES = 4 << 20  # of results in the journal that are in the database already
+SELDOM = 100  # results; that they are there is noted once for so many: it only saves claims
 TELL_S = 0.02  # while there is enough to do, results wait so long for company on their way
 
 
@@ -47,6 +48,7 @@ class Keeper:
         self._results: deque[Ended] = deque()  # not known to be in the database yet
         self._count = 0  # results so far
         self._least_bytes = 0  # of the journal when it began anew
+        self._noted = 0  # results that are in the database, as the journal has it
         self._untold: list[AttemptEnded] = []  # in the journal, and not on their way yet
         self._tell_at = 0.0  # monotonic
         self._names: dict[tuple[int, int], str] = {}  # of the attempts under way
@@ -173,10 +175,14 @@ class Keeper:
             forgotten = True
         if not forgotten:
             return
-        self._journal.write(Durable(durable))
         if self._journal.size_bytes > MOST_BYTES + self._least_bytes:
             self._journal.begin_anew(Durable(durable), *self._results)
             self._least_bytes = self._journal.size_bytes
+        elif durable >= self._noted + SELDOM:
+            self._journal.write(Durable(durable))
+        else:
+            return
+        self._noted = durable
 
     # --- the programs --------------------------------------------------------------------------
 

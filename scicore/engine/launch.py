@@ -92,6 +92,9 @@ def mpirun_command(
         str(mpirun()),
         *("--mca", "pml", "ob1", "--mca", "btl", "self,sm,tcp" if across else "self,sm"),
         *("--mca", "mpi_yield_when_idle", "0"),  # ranks sleep between their looks as it is
+        # A message of usual size goes at once; a larger one waits until its receiver has looked,
+        # and its sender has looked again.
+        *("--mca", "btl_sm_eager_limit", "32768"),
         *("--map-by", "seq" if across else ":OVERSUBSCRIBE", "--bind-to", "none"),
         *(across.options if across else ("--prtemca", "prte_tmpdir_base", str(private_place()))),
         *quietly,

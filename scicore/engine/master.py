@@ -195,9 +195,7 @@ class Master:
                 else:
                     self._welcome(rank)
             case Joined(received_at=received_at, sent_at=sent_at, claims=claims, last=last):
-                # As NTP does it: the way there and the way back are taken to be equally long.
-                ahead_s = ((received_at - slave.welcomed_at) + (sent_at - now)) / 2
-                slave.ahead_s = ahead_s if abs(ahead_s) > TRUSTED_S else 0.0
+                slave.ahead_s = ahead_s(slave.welcomed_at, received_at, sent_at, now)
                 self._feed(VmJoined(now, slave.vm, slave.host, self._claims(slave, claims)))
                 slave.pending.append((self._recorder.queued, last))
             case Request(ended=ended, last=last) if ended:
@@ -292,6 +290,18 @@ class Master:
             slave = self._slaves[rank]
             self._line.send(rank, Orders(tuple(instructions), self._durable(slave)))
             slave.leaving = isinstance(instructions[-1], Stop)
+
+
+def ahead_s(asked_at: float, received_at: float, sent_at: float, heard_at: float) -> float:
+    """How much a slave's clock is ahead of ours: it received and sent, we asked and heard.
+
+    As NTP does it, the way there and the way back are taken to be equally long. That is wrong by
+    half of both at most (we may have been busy when the answer came): what lies within that, and
+    a little more, is no difference.
+    """
+    ahead = ((received_at - asked_at) + (sent_at - heard_at)) / 2
+    doubt = max(0.0, (heard_at - asked_at) - (sent_at - received_at)) / 2
+    return ahead if abs(ahead) > TRUSTED_S + doubt else 0.0
 
 
 def require_ranks(line: MasterEnd, fleet: Fleet, vms: tuple[str, ...] = ()) -> None:

@@ -31,6 +31,7 @@ RUNG_S = (0.01, 0.05)  # the same when everybody rings
 class _Line:
     def __init__(self, peers: int) -> None:
         self._world = MPI.COMM_WORLD
+        self._status = MPI.Status()  # of the message that was looked at last
         self._under_way: list[tuple[MPI.Request, bytes]] = []  # with what must stay alive till then
         self._bell = Bell()
         self._peers = peers
@@ -63,13 +64,12 @@ class _Line:
         return RUNG_S if len(self._hear_us) == self._peers else PAUSE_S
 
     def _probe(self) -> tuple[int, bytes] | None:
+        status = self._status
         for _ in range(2):
-            status = MPI.Status()
-            message = self._world.improbe(status=status)
+            message = self._world.Improbe(status=status)
             if message is not None:
                 buffer = bytearray(status.Get_count(MPI.BYTE))
-                matched: MPI.Message = message
-                matched.Recv([buffer, MPI.BYTE])
+                message.Recv([buffer, MPI.BYTE])
                 source = status.Get_source()
                 self._bells[source] = bytes(buffer[:NAME_BYTES])
                 self._pause_s = self._pauses_s[0]

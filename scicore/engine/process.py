@@ -14,13 +14,11 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 
-from scicore.engine.streams import Streams
 from scicore.execution.messages import Usage
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -55,8 +53,15 @@ def with_variables(environment: Environment, *variables: tuple[str, str]) -> Env
     return {**environment, **more}
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Io(NamedTuple):
+    """Of this process, and of the children that it has reaped."""
+
+    read_bytes: int = 0
+    written_bytes: int = 0
+    asked_bytes: int = 0  # to ask is to read: so much more will have been read by the next time
+
+
+class Process(NamedTuple):
     pid: int
     pidfd: int  # readable when the process has ended
 
@@ -74,39 +79,63 @@ class Process:
         except OSError:
             return 0.0
 
-    def reap(self) -> tuple[int, Usage]:
-        """Exit code (negative = signal) and usage.
+    def reap(self, before: Io | None = None) -> tuple[int, Usage, Io]:
+        """Exit code (negative = signal), usage, and what is `before` for the next one, if nothing
+        is read or written until then.
 
         The kernel adds a child's I/O to its parent's when it is reaped. What the zombie itself
         would tell is for root's eyes only.
         """
-        read_before, written_before = _own_io()
+        before = before or own_io()
         _, status, used = os.wait4(self.pid, 0)
-        read_after, written_after = _own_io()
+        after = own_io()
         os.close(self.pidfd)
-        code = os.waitstatus_to_exitcode(status)
         usage = Usage(
-            cpu_s=used.ru_utime + used.ru_stime,
-            peak_rss_bytes=used.ru_maxrss * 1024,
-            read_bytes=read_after - read_before,
-            written_bytes=written_after - written_before,
+            used.ru_utime + used.ru_stime,
+            used.ru_maxrss * 1024,
+            max(0, after.read_bytes - before.read_bytes - before.asked_bytes),
+            after.written_bytes - before.written_bytes,
         )
-        return code, usage
+        return os.waitstatus_to_exitcode(status), usage, after
 
 
-def spawn(
-    words: tuple[str, ...], directory: str, environment: Environment, streams: Streams
-) -> Process:
-    out, err = streams.out.descriptor, streams.err.descriptor
+class Call(NamedTuple):
+    """A program that can be started, with all that can be done for it beforehand."""
+
+    program: str | None  # None: there is no such program
+    words: tuple[str, ...]
+    directory: str
+    environment: Environment
+    streams: tuple[tuple[int, int, int], ...]  # as posix_spawn wants them
+
+
+def call(
+    words: tuple[str, ...],
+    directory: str,
+    environment: Environment,
+    out: int,
+    err: int,
+    read: int | None = None,
+) -> Call:
+    """On descriptors of ours; nothing to read from: it finds nothing there."""
+    stdin = _null() if read is None else read
+    streams = [
+        (os.POSIX_SPAWN_DUP2, stream, target) for target, stream in enumerate((stdin, out, err))
+    ]
+    return Call(_find(words[0], environment), words, directory, environment, tuple(streams))
+
+
+def spawn(called: Call) -> Process:
     try:
-        return _spawn(words, directory, environment, (_null(), out, err))
+        return _spawn(called)
     except OSError as error:
         # A script of the workspace without `#!`, or without leave to be executed, as the
         # templates of old have: what a shell would do with it.
+        words, directory = called.words, called.directory
         script = words[0].startswith("./") and Path(directory, words[0]).is_file()
         if not script or error.errno not in (errno.ENOEXEC, errno.EACCES):
             raise
-        return _spawn(("/bin/sh", *words), directory, environment, (_null(), out, err))
+        return _spawn(called._replace(program="/bin/sh", words=("/bin/sh", *words)))
 
 
 def spawn_warm(
@@ -123,8 +152,7 @@ def spawn_warm(
     for descriptor in kept:
         os.set_inheritable(descriptor, True)
     try:
-        stdin = _null() if read is None else read
-        return _spawn(words, str(directory), environment, (stdin, out, err))
+        return _spawn(call(words, str(directory), environment, out, err, read))
     finally:
         for descriptor in kept:
             os.set_inheritable(descriptor, False)
@@ -134,13 +162,12 @@ _elsewhere = Lock()  # held while this process is in a workspace: tests have kee
 _DEFAULT_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)  # Python ignores them, programs must not
 
 
-def _spawn(
-    words: tuple[str, ...], directory: str, environment: Environment, streams: tuple[int, int, int]
-) -> Process:
+def _spawn(called: Call) -> Process:
     """By posix_spawn, which is less work than subprocess. It knows no working directory but its
     parent's."""
-    program = _find(words[0], environment)
-    actions = [(os.POSIX_SPAWN_DUP2, stream, target) for target, stream in enumerate(streams)]
+    program, words, directory, environment, streams = called
+    if program is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), words[0])
     with _elsewhere:
         os.chdir(directory)
         try:
@@ -148,7 +175,7 @@ def _spawn(
                 program,
                 words,
                 environment,
-                file_actions=actions,
+                file_actions=streams,
                 setsid=True,
                 setsigdef=_DEFAULT_SIGNALS,
             )
@@ -157,13 +184,11 @@ def _spawn(
     return Process(pid, os.pidfd_open(pid))
 
 
-def _find(program: str, environment: Environment) -> str:
+def _find(program: str, environment: Environment) -> str | None:
     if "/" in program:
         return program
-    found = shutil.which(program, path=os.fsdecode(environment.get(b"PATH", os.defpath.encode())))
-    if found is None:
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program)
-    return found
+    places = environment.get(b"PATH", os.defpath.encode())
+    return shutil.which(program, path=os.fsdecode(places))
 
 
 @cache
@@ -308,13 +333,13 @@ def end_marked(mark: str) -> None:
                 os.kill(seen.pid, signal.SIGKILL)
 
 
-def _own_io() -> tuple[int, int]:
-    """Bytes read and written by this process and the children that it has reaped."""
+def own_io() -> Io:
     try:
-        words = os.pread(_io_counts(), 100, 0).split(maxsplit=4)
+        text = os.pread(_io_counts(), 100, 0)
     except OSError:  # a kernel that does not count
-        return 0, 0
-    return int(words[1]), int(words[3])
+        return Io()
+    words = text.split(maxsplit=4)
+    return Io(int(words[1]), int(words[3]), len(text))
 
 
 @cache

@@ -7,11 +7,13 @@ import signal
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 from scicore.algebra.output import BadOutput, MissingOutput
 from scicore.algebra.request import request_of
 from scicore.engine import workspace
-from scicore.engine.process import Environment, Process
+from scicore.engine.process import Call, Io, Process
 from scicore.engine.staging import Staged, output_files
 from scicore.engine.streams import Streams
 from scicore.execution.causes import cause_of_error, cause_of_exit
@@ -20,32 +22,34 @@ from scicore.model.activation import Cause
 from scicore.model.workflow import Activity, Row
 
 GRACE_S = 3.0  # between SIGTERM and SIGKILL
+_NOTHING = Usage()
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(NamedTuple):
     """An attempt whose program can be started."""
 
-    order: Start
-    directory: str
     staged: Staged
-    words: tuple[str, ...]
-    environment: Environment
     streams: Streams
+    call: Call
     stage_s: float  # how long it took to make it ready
+
+    @property
+    def directory(self) -> str:
+        return self.call.directory
 
 
 @dataclass(slots=True)
 class Program:
     """One attempt under way."""
 
+    order: Start
     ready: Prepared
     activity: Activity
     started_at: float
     process: Process
     slots: tuple[int, ...]
     timeout_at: float | None  # monotonic
-    usage: Usage | None = None  # when it has been reaped
+    usage: Usage = _NOTHING  # when it has been reaped
     extracting: bool = False  # the extractor runs now
     unstartable: OSError | ValueError | None = None  # why the extractor does not
     ended_by_us: Cause | None = None  # it was told to end, and why
@@ -53,10 +57,6 @@ class Program:
     tree_bytes: int = 0  # the most memory that its processes were seen to have together
     ended_at: float = 0.0  # when its process was seen to have exited
     vacated: bool = False  # its slots are others' already
-
-    @property
-    def order(self) -> Start:
-        return self.ready.order
 
     @property
     def lingers(self) -> bool:
@@ -71,18 +71,18 @@ class Program:
             self.kill_at = time.monotonic() + GRACE_S
             self.process.signal(signal.SIGTERM)
 
-    def reap(self) -> int:
+    def reap(self, before: Io) -> tuple[int, Io]:
         """Its exit code; what it used is added to what was used before it."""
-        exit_code, used = self.process.reap()
-        so_far = self.usage or Usage()
+        exit_code, used, after = self.process.reap(before)
+        so_far = self.usage
         self.usage = Usage(
-            cpu_s=so_far.cpu_s + used.cpu_s,
-            peak_rss_bytes=max(so_far.peak_rss_bytes, used.peak_rss_bytes, self.tree_bytes),
-            read_bytes=so_far.read_bytes + used.read_bytes,
-            written_bytes=so_far.written_bytes + used.written_bytes,
-            stage_s=self.ready.stage_s,
+            so_far.cpu_s + used.cpu_s,
+            max(so_far.peak_rss_bytes, used.peak_rss_bytes, self.tree_bytes),
+            so_far.read_bytes + used.read_bytes,
+            so_far.written_bytes + used.written_bytes,
+            self.ready.stage_s,
         )
-        return exit_code
+        return exit_code, after
 
 
 def verdict(
@@ -100,9 +100,9 @@ def verdict(
     directory, activity = program.ready.directory, program.activity
     cause, note = Cause.FINISHED, ""
     if exit_code:
-        peak_bytes = program.usage.peak_rss_bytes if program.usage else 0
         tail = workspace.stderr_tail(directory)
         limit_bytes, sized = _limit_bytes(program, memory_bytes), program.order.sized
+        peak_bytes = program.usage.peak_rss_bytes
         cause = cause_of_exit(exit_code, tail, peak_bytes, limit_bytes, sized=sized)
     if cause is Cause.FINISHED:
         try:
@@ -116,6 +116,12 @@ def verdict(
     if cause is not Cause.DISK_FULL and workspace.on_full_disk(directory):
         cause, note = Cause.DISK_FULL, f"the disk of {directory} is full"
     return _ended(program, cause, exit_code, note=note)
+
+
+@lru_cache(maxsize=64)
+def command_of(words: tuple[str, ...]) -> str:
+    """As it was run, for reading."""
+    return shlex.join(words)
 
 
 def _limit_bytes(program: Program, memory_bytes: int) -> int:
@@ -148,11 +154,11 @@ def _ended(
         started_at=program.started_at,
         ended_at=program.ended_at,
         exit_code=exit_code,
-        command=shlex.join(program.ready.words),
+        command=command_of(program.ready.call.words),
         workspace=program.ready.directory,
         stderr_tail="\n".join(part for part in (tail, f"scicumulus: {note}" * bool(note)) if part),
         slot=program.slots[0],
-        usage=program.usage or Usage(),
+        usage=program.usage,
         rows=rows,
         files=files,
     )

@@ -5,18 +5,18 @@ from __future__ import annotations
 import contextlib
 import math
 import select
-import shlex
 import signal
 import time
 from collections import deque
 from collections.abc import Iterable
+from heapq import heappop, heappush
 from itertools import islice
 
 from scicore.engine import limits, process
 from scicore.engine.memory import Memory
 from scicore.engine.pool import Pool
-from scicore.engine.process import Process
-from scicore.engine.program import Prepared, Program, cause_of, verdict
+from scicore.engine.process import Call, Process
+from scicore.engine.program import Prepared, Program, cause_of, command_of, verdict
 from scicore.engine.strays import Strays, kill
 from scicore.engine.wire import Welcome
 from scicore.engine.workbench import Workbench, mark
@@ -27,6 +27,7 @@ SAMPLE_S = 1.0  # how often the memory of process trees is looked at, and strays
 LINGER_S = 0.05  # how often it is looked whether the children of what was cancelled are gone
 TOGETHER = 16  # programs are judged, and made ready, at once, while there is more to start …
 LEISURE_S = 0.02  # … and at most so long after the first of them has ended
+_ONCE = select.EPOLLIN | select.EPOLLONESHOT  # a program exits once; closing it takes it off
 
 
 class Runner:
@@ -38,7 +39,7 @@ class Runner:
         self._warm = {activity.tag for activity in welcome.activities if activity.warm}
         self._memory_bytes = process.memory_bytes()
         self._adopts_orphans = adopts_orphans  # this process is the parent of what daemons leave
-        self._free = list(range(welcome.slots, 0, -1))  # slots; the lowest is taken first
+        self._free = list(range(1, welcome.slots + 1))  # a heap: the lowest slot is taken first
         self._waiting: deque[Start] = deque()
         self._ready: dict[tuple[int, int], Prepared] = {}  # of those that wait, by attempt
         self.others: set[int] = set()  # children of this process that are none of ours
@@ -106,15 +107,21 @@ class Runner:
         them may be told a little later, when there is leisure."""
         exits = self._poll.poll(0 if self._stillborn else timeout_s)
         now = time.monotonic()
-        for pidfd, _ in exits:
-            if pidfd != self._pool.fileno():
-                self._exit(pidfd, now)
-        if exits:
-            self._start_waiting()  # a slot need not wait for the judgement of what it ran
-        return [] if self._at_leisure(now) else self._settle(now)
+        while True:
+            for pidfd, _ in exits:
+                if pidfd != self._pool.fileno():
+                    self._exit(pidfd, now)
+            if exits:
+                self._start_waiting()  # a slot need not wait for the judgement of what it ran
+            if not self._at_leisure(now):
+                return self._settle(now)
+            if not self._exited:
+                return []
+            # Brief ones: the next will exit sooner than anybody has a word for us.
+            exits = self._poll.poll(max(0.0, min(self._settle_at, self._alarm_at) - now))
+            now = time.monotonic()
 
     def _exit(self, pidfd: int, now: float) -> None:
-        self._poll.unregister(pidfd)
         program = self._programs.pop(pidfd)
         program.ended_at = time.time()
         if not self._exited:
@@ -143,6 +150,7 @@ class Runner:
         exited, self._exited = self._exited, []
         orphans = self._orphans(exited) if exited and self._adopts_orphans else set()
         over = []
+        io = process.own_io()
         for program in exited:
             if (
                 program.kill_at is not None
@@ -151,7 +159,9 @@ class Runner:
             ):
                 self._exited.append(program)  # cancelled, and its children have their grace too
                 self._settle_at = now + LINGER_S
-            elif (exit_code := self._reap(program)) is not None:
+                continue
+            exit_code, io = program.reap(io)
+            if not self._goes_on(program, exit_code):
                 over.append((program, exit_code))
                 self._vacate(program)
         if over:
@@ -209,17 +219,20 @@ class Runner:
 
     def _start_waiting(self) -> None:
         """In turn, as far as there are slots."""
-        while self._waiting:
-            if self._waiting[0].activity in self._warm:
+        waiting, free = self._waiting, self._free
+        while waiting:
+            order = waiting[0]
+            if order.activity in self._warm:
                 if not self._give_to_worker():
                     break
                 continue
-            if len(self._free) < self._cpus(self._waiting[0]):
+            cpus = self._cpus(order)
+            if len(free) < cpus:
                 break
-            order = self._waiting.popleft()
-            slots = tuple([self._free.pop() for _ in range(self._cpus(order))])
+            waiting.popleft()
+            slots = tuple([heappop(free) for _ in range(cpus)])
             if not self._start(order, slots):
-                self._free.extend(slots)
+                self._release(slots)
 
     def _make_ready(self) -> None:
         """What comes next, while the others run."""
@@ -240,7 +253,7 @@ class Runner:
         if len(self._free) >= cpus:
             even = -(-len(self._waiting) // (len(self._free) // cpus))
             orders = self._take_alike(first, min(self._pool.share(first.activity), even))
-            self._pool.lease(orders, tuple([self._free.pop() for _ in range(cpus)]))
+            self._pool.lease(orders, tuple([heappop(self._free) for _ in range(cpus)]))
             return True
         room = self._pool.room(first.activity)
         if room:
@@ -262,8 +275,8 @@ class Runner:
             self._release(program.slots)
 
     def _release(self, slots: Iterable[int]) -> None:
-        self._free.extend(slots)
-        self._free.sort(reverse=True)
+        for slot in slots:
+            heappush(self._free, slot)
 
     def _cpus(self, order: Start) -> int:
         return min(order.cpus, self._welcome.slots)
@@ -276,7 +289,7 @@ class Runner:
             if ready is None:
                 ready = self._bench.prepare(order)
             starting = True
-            begun = self._spawn(ready, ready.words, slots)
+            begun = self._spawn(ready.call, order.sized, slots)
         except (OSError, ValueError) as error:  # no such program, no permission, bad data
             if ready is not None:
                 ready.streams.conclude(reuse=True)
@@ -287,7 +300,7 @@ class Runner:
                     cause=cause_of(error, starting=starting),
                     started_at=started_at,
                     ended_at=time.time(),
-                    command=self._command(order) if ready is None else shlex.join(ready.words),
+                    command=self._command(order) if ready is None else command_of(ready.call.words),
                     workspace=self._bench.place(order),
                     stderr_tail=f"scicumulus: the program could not be started: {error}",
                 )
@@ -296,14 +309,14 @@ class Runner:
         activity = self._bench.activities[order.activity]
         timeout_s = activity.timeout_s
         timeout_at = time.monotonic() + timeout_s if timeout_s else None
-        self._watch(Program(ready, activity, started_at, begun, slots, timeout_at))
+        self._watch(Program(order, ready, activity, started_at, begun, slots, timeout_at))
         return True
 
-    def _spawn(self, ready: Prepared, words: tuple[str, ...], slots: tuple[int, ...]) -> Process:
-        if not (self._cores and ready.order.sized):
-            return process.spawn(words, ready.directory, ready.environment, ready.streams)
+    def _spawn(self, called: Call, sized: bool, slots: tuple[int, ...]) -> Process:
+        if not (sized and self._cores):
+            return process.spawn(called)
         with limits.pinned(slots, self._cores):
-            return process.spawn(words, ready.directory, ready.environment, ready.streams)
+            return process.spawn(called)
 
     def _command(self, order: Start) -> str:
         return self._bench.activities[order.activity].command
@@ -313,8 +326,9 @@ class Runner:
             self._memory.limit(time.monotonic())
         due = program.timeout_at or math.inf
         self._alarm_at = min(self._alarm_at, self._look_at, self._memory.look_at, due)
-        self._programs[program.process.pidfd] = program
-        self._poll.register(program.process.pidfd, select.EPOLLIN)
+        pidfd = program.process.pidfd
+        self._programs[pidfd] = program
+        self._poll.register(pidfd, _ONCE)
 
     # --- while they run ------------------------------------------------------------------------
 
@@ -348,29 +362,27 @@ class Runner:
 
     # --- the end -------------------------------------------------------------------------------
 
-    def _reap(self, program: Program) -> int | None:
-        """Its exit code; None: its extractor goes on."""
-        exit_code = program.reap()
+    def _goes_on(self, program: Program, exit_code: int) -> bool:
+        """With its extractor."""
         extractor = program.activity.extractor
         if exit_code or not extractor or program.extracting or program.ended_by_us:
-            return exit_code
+            return False
         program.extracting = True
         try:
-            words = self._bench.extractor(program)
-            program.process = self._spawn(program.ready, words, program.slots)
+            called = self._bench.extractor(program)
+            program.process = self._spawn(called, program.order.sized, program.slots)
         except (OSError, ValueError) as error:
             program.unstartable = error
-            return 0
+            return False
         self._watch(program)
-        return None
+        return True
 
     def _judge(self, program: Program, exit_code: int, orphans: set[int]) -> AttemptEnded:
         reuse = self._adopts_orphans and not orphans  # nobody is left who could write there
         ready = program.ready
         ready.streams.conclude(reuse=reuse)
         ended = verdict(program, exit_code, self._bench.directories, self._memory_bytes)
-        with contextlib.suppress(OSError):
-            ready.staged.clean(finished=ended.cause is Cause.FINISHED)
+        ready.staged.clean(finished=ended.cause is Cause.FINISHED)
         if reuse and ended.cause is Cause.FINISHED:
             self._bench.reuse(ready.directory)
         return ended

@@ -11,8 +11,8 @@ import hashlib
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from scicore.algebra.instrument import instrument
 from scicore.algebra.output import BadOutput, MissingOutput
@@ -29,8 +29,7 @@ class StagingError(ValueError):
     """The data is not as the activity expects it; the program was not started."""
 
 
-@dataclass(frozen=True, slots=True)
-class Staged:
+class Staged(NamedTuple):
     """An activation's input as its program sees it."""
 
     seen: tuple[Row, ...]  # file fields that were staged name the file in the workspace
@@ -39,9 +38,10 @@ class Staged:
     delete_when_finished: tuple[Path, ...] = ()  # the originals of what was moved
 
     def clean(self, *, finished: bool) -> None:
-        """A file that is gone already is what we wanted."""
+        """As far as it can be done: a file that is gone already is what we wanted."""
         for path in (*self.delete_at_end, *(self.delete_when_finished if finished else ())):
-            path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                path.unlink()
 
 
 def stage(

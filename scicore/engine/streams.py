@@ -27,7 +27,8 @@ class Stream:
             self.named = True
 
     def written(self) -> bool:
-        return os.fstat(self.descriptor).st_size > 0
+        """Its end tells: what `fstat` makes of it takes ten times as long."""
+        return os.lseek(self.descriptor, 0, os.SEEK_END) > 0
 
     def publish(self, path: str) -> None:
         """Give it its name; a workspace that is gone needs none."""

@@ -230,7 +230,7 @@ class Worker:
 
     def bury(self) -> tuple[list[AttemptEnded], list[Start]]:
         """It is dead: the task it was at has ended, those behind it are to be given to another."""
-        exit_code, usage = self.process.reap()
+        exit_code, usage, _ = self.process.reap()
         ended: list[AttemptEnded] = []
         if self.tasks and not self.dismissed:
             now = time.time()

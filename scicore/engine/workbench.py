@@ -44,14 +44,19 @@ class Workbench:
         words = arguments(activity.command, self._values(activity, staged, told))
         environment = self._variables(order, activity, staged, told)
         streams = Streams(directory, self._streams)
-        took_s = time.time() - began_at
-        return Prepared(order, directory, staged, words, environment, streams, took_s)
+        call = process.call(
+            words, directory, environment, streams.out.descriptor, streams.err.descriptor
+        )
+        return Prepared(staged, streams, call, time.time() - began_at)
 
-    def extractor(self, program: Program) -> tuple[str, ...]:
-        """The words of its second command."""
-        activity, staged = program.activity, program.ready.staged
+    def extractor(self, program: Program) -> process.Call:
+        """Its second command, in the same place."""
+        activity, ready = program.activity, program.ready
         told = self._told(program.order)
-        return arguments(activity.extractor, self._values(activity, staged, told))
+        words = arguments(activity.extractor, self._values(activity, ready.staged, told))
+        first, streams = ready.call, ready.streams
+        out, err = streams.out.descriptor, streams.err.descriptor
+        return process.call(words, first.directory, first.environment, out, err)
 
     def place(self, order: Start) -> str:
         return f"{self._place}/{order.workspace}"

@@ -14,7 +14,7 @@ UNFORESEEN = 1 << 62  # position of what is not in the plan: after everything th
 
 
 BRIEF_S = 0.025  # attempts that take longer do not wait on a VM: another one may get free first
-AHEAD_S = 0.03  # of brief ones, work for so long may wait on a VM
+AHEAD_S = 0.06  # of brief ones, work for so long may wait on a VM
 AHEAD_SHARE = 0.1  # or this part of what there is for it to do …
 MOST_AHEAD_S = 0.15  # … but no more than this
 MOST_AHEAD = 128  # attempts that may wait on a VM …

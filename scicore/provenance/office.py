@@ -6,7 +6,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Iterator
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 
 import psycopg
 from sqlalchemy import Engine
@@ -52,9 +52,8 @@ class DatabaseOffice:
 
     def news(self) -> Iterator[AttemptEnded | Steered]:
         for queue in (self._ended, self._wishes):
-            with contextlib.suppress(Empty):
-                while True:
-                    yield queue.get_nowait()
+            while not queue.empty():  # nobody else takes anything out
+                yield queue.get_nowait()
 
     def _look(self) -> None:
         """In a thread: a database that hangs must not hold up the run. One that is away has no

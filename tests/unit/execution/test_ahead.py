@@ -34,9 +34,9 @@ def test_nothing_waits_behind_what_takes_long(seconds: float) -> None:
 
 
 def test_more_wait_the_more_there_is_to_do_and_the_more_slots_do_it() -> None:
-    little, much = took(lane(queued=30), BRIEF_S), took(lane(queued=500), BRIEF_S)
+    little, much = took(lane(queued=100), BRIEF_S), took(lane(queued=500), BRIEF_S)
     assert 0 < little < much <= MOST_AHEAD_S / BRIEF_S
-    assert took(lane(slots=2, queued=30), BRIEF_S) > little
+    assert took(lane(slots=2, queued=100), BRIEF_S) > little
 
 
 @pytest.mark.parametrize("queued", [0, 2, 4, 8])
