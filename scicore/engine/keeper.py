@@ -72,16 +72,21 @@ class Keeper:
 
     def _turn(self) -> None:
         self._heed()
-        patience_s = min(_TURN_S, self._runner.patience_s())
-        if self._untold:
-            patience_s = min(patience_s, max(0.0, self._tell_at - time.monotonic()))
-        ready = [descriptor for descriptor, _ in self._poll.poll(round(patience_s * 1000) + 1)]
+        ready = [descriptor for descriptor, _ in self._poll.poll(self._patience_ms())]
         if ready and ready != [self._runner.fileno()]:
             self._hear(ready)
         self._watch()
         self._tell()
         if time.monotonic() - self._heard_at > self._welcome.keep_s:
             self._leaving = True
+
+    def _patience_ms(self) -> int:
+        if self._runner.lay_in():
+            return 0
+        patience_s = min(_TURN_S, self._runner.patience_s())
+        if self._untold:
+            patience_s = min(patience_s, max(0.0, self._tell_at - time.monotonic()))
+        return round(patience_s * 1000) + 1
 
     def _heed(self) -> None:
         """Listen to whom there is to listen to; that seldom changes."""

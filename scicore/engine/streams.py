@@ -43,6 +43,15 @@ class Stream:
         os.close(self.descriptor)
 
 
+def nameless(directory: str) -> Stream | None:
+    """A file for somebody who will come; None: there are no files without names here."""
+    stream = Stream(directory, STDOUT)
+    if not stream.named:
+        return stream
+    stream.close()
+    return None
+
+
 class Streams:
     """The two of one attempt, for its program and its extractor."""
 

@@ -25,20 +25,40 @@ _UNTOUCHED_NS = 10**9  # its last change, as we say: the first entry that is mad
 
 def make(directory: str, spare: list[str] | None = None) -> None:
     """A fresh workspace; what an interrupted attempt of the same number left is removed."""
-    while spare:
-        with contextlib.suppress(OSError):  # it is gone, or the new one's parent is not there yet
-            os.rename(spare.pop(), directory)  # noqa: PTH104
-            return
+    if spare and _hand_on(spare, directory):
+        return
     try:
         os.mkdir(directory, _PRIVATE)  # noqa: PTH102
     except FileExistsError:
         shutil.rmtree(directory)
         os.mkdir(directory, _PRIVATE)  # noqa: PTH102
     except FileNotFoundError:
-        Path(directory).parent.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        _make_parent(directory)
         Path(directory).mkdir(mode=_PRIVATE, exist_ok=True)
     if spare is not None:
         os.utime(directory, ns=(_UNTOUCHED_NS, _UNTOUCHED_NS))
+
+
+def _hand_on(spare: list[str], directory: str) -> bool:
+    """One that nobody needs any more, under its new name."""
+    while spare:
+        try:
+            os.rename(spare[-1], directory)  # noqa: PTH104
+        except FileNotFoundError:
+            if not Path(spare[-1]).exists():
+                spare.pop()
+            else:
+                _make_parent(directory)
+        except OSError:  # something is there
+            return False
+        else:
+            spare.pop()
+            return True
+    return False
+
+
+def _make_parent(directory: str) -> None:
+    Path(directory).parent.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
 
 
 def is_untouched(directory: str) -> bool:
