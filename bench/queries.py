@@ -199,9 +199,9 @@ def lives(activations: int, at_once: int = 64) -> list[list[Fact]]:
 
 
 def _created(number: int) -> ActivationCreated:
-    name, key = f"project.{number}", f"{number:032x}"
+    name, rows = f"project.{number}", ((str(number),),)
     ready = ActivationState.READY
-    return ActivationCreated(1.0, number, "project", name, key, ready, (), "small-1", True, None)
+    return ActivationCreated(1.0, number, "project", name, rows, ready, (), "small-1", True, None)
 
 
 def _end(number: int) -> list[Fact]:

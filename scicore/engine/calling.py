@@ -57,11 +57,11 @@ def call(place: Path) -> socket.socket | None:
     return connection
 
 
-def first_word(link: Link) -> bytes | None:
-    """What the other side says first; None if it takes too long."""
-    deadline = time.monotonic() + ANSWER_S
+def first_word(link: Link, patience_s: float = ANSWER_S) -> bytes | None:
+    """What the other side says first; None if it takes too long, or leaves without a word."""
+    deadline = time.monotonic() + patience_s
     while not link.closed and (left_s := deadline - time.monotonic()) > 0:
-        select.select([link], [link] if link.unsent else [], [], left_s)
+        select.select([link], [link] if link.unsent else [], [], min(left_s, ANSWER_S))
         link.flush()
         for first in link.receive():
             return first

@@ -7,6 +7,7 @@ fork, and not within reach of the launcher when that ends its ranks.
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import signal
 import socket
@@ -26,7 +27,7 @@ _SUBREAPER = 36  # prctl: orphans below this process become its children
 
 
 class Spare:
-    """The process that forks keepers."""
+    """The process that forks keepers, and one that waits for being needed."""
 
     def __init__(self) -> None:
         self._socket, theirs = socket.socketpair()
@@ -36,14 +37,21 @@ class Spare:
             _serve(theirs)
             os._exit(0)
         theirs.close()
+        self._waiting: socket.socket | None = self._fork()
 
     def close(self) -> None:
-        """Keepers go on."""
+        """Keepers go on, but for the one that was not needed."""
+        if self._waiting is not None:
+            self._waiting.close()
         self._socket.close()
         os.waitpid(self._pid, 0)
 
     def keeper(self) -> socket.socket:
         """A new keeper's line; it waits for its welcome."""
+        ready, self._waiting = self._waiting, None
+        return ready or self._fork()
+
+    def _fork(self) -> socket.socket:
         ours, theirs = socket.socketpair()
         socket.send_fds(self._socket, [b"k"], [theirs.fileno()])
         theirs.close()
@@ -110,9 +118,10 @@ def _close_everything_but(kept: int) -> None:
 
 def _keep(connection: socket.socket) -> None:
     link = Link(connection)
-    first = first_word(link)
+    first = first_word(link, math.inf)
     if not first:
         return
+    received_at = time.time()
     welcome = decode_to_slave(first)
     assert isinstance(welcome, Welcome)
     house = Path(welcome.run_directory, HOUSE)
@@ -129,7 +138,7 @@ def _keep(connection: socket.socket) -> None:
     listener.listen()
     try:
         keeper = Keeper(welcome, journal, link, listener, adopts_orphans=True)
-        keeper.greet(time.time())
+        keeper.greet(received_at)
         keeper.run()
     except Exception:  # whatever it is: the keeper's log is the only place where it can be told
         traceback.print_exc()

@@ -6,7 +6,6 @@ else that is done for a short program. Paths are texts here, as a `Path` costs m
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import stat

@@ -140,7 +140,7 @@ class Activations:
                 activation.id,
                 activation.activity,
                 name,
-                activation.key,
+                activation.rows,
                 state,
                 used=tuple([data.id for data in activation.inputs]),
                 vm=entry.vm,
@@ -227,7 +227,7 @@ class Activations:
         entry.attempts = number = entry.attempts + 1
         entry.live += (Live(number, vm, self.at),)
         activation = entry.activation
-        rows = tuple([data.row for data in activation.inputs])
+        rows = activation.rows
         workspace = _workspace(activation, number)
         cpus = 1 if entry.work is None else entry.work.cpus
         id, activity = activation.id, activation.activity

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from scicore.execution.edges import Edges
 from scicore.execution.ids import Ids
-from scicore.model.activation import Activation, DataTuple, Path, activation_key, activation_name
+from scicore.model.activation import Activation, DataTuple, Path, activation_name
 from scicore.model.workflow import QUERIES, Activity, Operator, Row, Workflow
 
 Group = tuple[str, ...]  # the operand values that a group's tuples share
@@ -53,6 +53,7 @@ class _Progress:
     activity: Activity
     gives: str  # its output relation
     gives_several: bool  # one activation may give more tuples than one
+    edges: tuple[int, int]  # where its tuples name an activation and its parents, if they do
     awaited: int = 0  # activities that feed it and are not done
     feeds: list[_Progress] = field(default_factory=list)
     open: int = 0  # its activations that have not ended
@@ -72,6 +73,7 @@ class Flow:
                 activity,
                 activity.output.name,
                 activity.operator is Operator.SPLIT_MAP or activity.operator in QUERIES,
+                _edge_places(activity),
             )
             for activity in workflow.activities
         }
@@ -168,9 +170,8 @@ class Flow:
             progress.open += 1
             activation = self._activation(consumer, path, (data,))
             if consumer.parents_field:
-                values = consumer.input.as_mapping(row)
-                parents = tuple(values[consumer.parents_field].split())
-                self._edges.add(activation, values[consumer.id_field], parents)
+                id_place, parents_place = progress.edges
+                self._edges.add(activation, row[id_place], tuple(row[parents_place].split()))
             else:
                 growth.ready.append(activation)
 
@@ -178,8 +179,7 @@ class Flow:
         self, activity: Activity, path: Path, inputs: tuple[DataTuple, ...]
     ) -> Activation:
         id = self.ids.of_activation(activation_name(activity.tag, path))
-        key = activation_key(activity.tag, activity.command, (data.row for data in inputs))
-        return Activation(id, activity.tag, path, key, inputs)
+        return Activation(id, activity.tag, path, inputs)
 
     def _block_consumers(
         self, growth: Growth, activity: Activity, path: Path, known: Mapping[str, str], cause: int
@@ -247,6 +247,13 @@ def _ranked(progress: _Progress) -> Iterator[tuple[Group, tuple[DataTuple, ...]]
     for group in sorted(groups):
         tuples = progress.groups.get(group, ())
         yield group, tuple(sorted(tuples, key=lambda data: (data.relation, data.path)))
+
+
+def _edge_places(activity: Activity) -> tuple[int, int]:
+    if not activity.parents_field:
+        return -1, -1
+    names = activity.input.field_names
+    return names.index(activity.id_field), names.index(activity.parents_field)
 
 
 def _group(reduce: Activity, row: Row) -> Group:

@@ -239,7 +239,7 @@ class ActivationCreated(Struct, frozen=True, tag=True, gc=False):
     id: int
     activity: str
     name: str
-    key: str
+    rows: tuple[Row, ...]  # that it consumes; whoever records it makes its key of them
     state: ActivationState
     used: tuple[int, ...]  # ids of the tuples it consumes
     vm: str | None  # where the plan, or the dispatcher in its place, wants it

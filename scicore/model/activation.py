@@ -84,8 +84,11 @@ class Activation(Struct, frozen=True, gc=False):
     id: int  # unique within the run
     activity: str
     path: Path
-    key: str  # stable over runs: activity, command and values
     inputs: tuple[DataTuple, ...]
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        return tuple([data.row for data in self.inputs])
 
     @property
     def name(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection
 
 from scicore.execution.messages import ActivationCreated, ActivationMoved, AttemptStarted
-from scicore.model.activation import ActivationState
+from scicore.model.activation import ActivationState, activation_key
 from scicore.provenance import tables
 from scicore.provenance.bulk import (
     NULL,
@@ -127,9 +127,10 @@ class ActivationRows:
         fact = life.created
         assert fact is not None
         ended_at = NULL if life.ended_at is None else stamp(life.ended_at)
+        key = activation_key(fact.activity, self._ids.commands[fact.activity], fact.rows)
         return (
             f"{self._run_id}\t{fact.id}\t{self._ids.activity_ids[fact.activity]}\t{fact.name}\t"
-            f"{fact.key}\t{life.state}\t{or_null(life.vm)}\t{'t' if fact.planned else 'f'}\t"
+            f"{key}\t{life.state}\t{or_null(life.vm)}\t{'t' if fact.planned else 'f'}\t"
             f"{or_null(life.blocked_by)}\t{stamp(fact.at)}\t{ended_at}\t{life.attempts or 0}\t"
             f"{or_null(fact.position)}\t{or_null(fact.planned_vm)}\t{life.moved_because}\n"
         )

@@ -20,6 +20,7 @@ class Ids:
         self.run_id = run.id
         self.activity_ids = activity_ids_of(connection, run.workflow_id)
         self.relation_ids = relation_ids_of(connection, run.workflow_id)
+        self.commands = {activity.tag: activity.command for activity in run.workflow.activities}
         self.relations: Mapping[str, Relation] = {
             relation.name: relation for relation in run.workflow.relations
         }

@@ -213,7 +213,7 @@ class _Story:
                 id,
                 activity,
                 name,
-                key or f"key of {name}",
+                ((key or f"key of {name}",),),
                 state,
                 used,
                 vm,

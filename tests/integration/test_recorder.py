@@ -109,7 +109,8 @@ def recorded(engine: Engine, run_id: int, recorder: DatabaseRecorder) -> Recorde
 
 def created(id: int) -> ActivationCreated:
     state = ActivationState.READY
-    return ActivationCreated(1.0, id, "join", f"join.{id}", "k", state, (1,), "large-1", True, None)
+    name, rows = f"join.{id}", (("k",),)
+    return ActivationCreated(1.0, id, "join", name, rows, state, (1,), "large-1", True, None)
 
 
 def ended(id: int) -> AttemptEnded:

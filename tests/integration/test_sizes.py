@@ -78,7 +78,10 @@ def record(engine: Engine, run_id: int, *attempts: list[AttemptStarted | Attempt
         run = load_run(connection, run_id)
     recorder = DatabaseRecorder(engine, run, Hold(engine, run_id, 60.0))
     state = ActivationState.READY
-    recorder.record([ActivationCreated(1.0, 1, "work", "work.1", "k", state, (1,), VM, True, None)])
+    rows = (("k",),)
+    recorder.record(
+        [ActivationCreated(1.0, 1, "work", "work.1", rows, state, (1,), VM, True, None)]
+    )
     for facts in attempts:
         recorder.record(facts)
     recorder.close()

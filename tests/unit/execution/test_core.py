@@ -18,7 +18,7 @@ from scicore.execution.messages import (
     TupleGenerated,
     VmChanged,
 )
-from scicore.model.activation import Cause, RunState, activation_key
+from scicore.model.activation import Cause, RunState
 from scicore.model.workflow import Operator
 from tests.unit.execution.building import Stage, activity, attempt_ended, fleet, plan, workflow
 from tests.unit.execution.small_runs import (
@@ -44,7 +44,7 @@ def test_the_start_turns_the_datasets_tuples_into_ready_activations() -> None:
             id=1,
             activity="first",
             name="first.1",
-            key=activation_key("first", "bin/first", [("x",)]),
+            rows=(("x",),),
             state=READY,
             used=(1,),
             vm="vm-1",
@@ -78,7 +78,7 @@ def test_the_answer_to_a_finished_attempt_is_complete() -> None:
             id=2,
             activity="second",
             name="second.1",
-            key=activation_key("second", "bin/second", [("y",)]),
+            rows=(("y",),),
             state=READY,
             used=(2,),
             vm="vm-1",

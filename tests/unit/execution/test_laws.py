@@ -186,8 +186,8 @@ def test_the_order_of_completion_does_not_change_what_is_run(
     played(again, other, seed=seed)
     assert stage.execution.state is RunState.FINISHED
     assert set(stage.created()) == set(again.created())
-    keys = {name: fact.key for name, fact in stage.created().items()}
-    assert keys == {name: fact.key for name, fact in again.created().items()}
+    rows = {name: fact.rows for name, fact in stage.created().items()}
+    assert rows == {name: fact.rows for name, fact in again.created().items()}
 
 
 @settings(max_examples=90, deadline=None)

@@ -34,7 +34,7 @@ WAY_TO = {  # the shortest legal way into each state
 
 
 def some_activation(id: int = 1) -> Activation:
-    return Activation(id, "work", (id,), key="k", inputs=())
+    return Activation(id, "work", (id,), inputs=())
 
 
 def entry_in(state: ActivationState, ledger: Ledger) -> Entry:
