@@ -25,7 +25,7 @@ from scicore.model.activation import Cause
 
 SAMPLE_S = 1.0  # how often the memory of process trees is looked at, and strays are
 LINGER_S = 0.05  # how often it is looked whether the children of what was cancelled are gone
-TOGETHER = 16  # programs are judged, and made ready, at once, while there is more to start …
+TOGETHER = 8  # programs are judged, and made ready, at once, while there is more to start …
 LEISURE_S = 0.02  # … and at most so long after the first of them has ended
 _ONCE = select.EPOLLIN | select.EPOLLONESHOT  # a program exits once; closing it takes it off
 

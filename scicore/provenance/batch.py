@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from scicore.execution.messages import (
     ActivationCreated,
@@ -141,8 +141,7 @@ class Batch:
 
     def write(self, connection: Connection) -> None:
         """Parents before children."""
-        trust(connection)
-        connection.execute(text(_BY_KEY))
+        trust(connection, by_key=True)
         copy_lines(connection, tables.tuple_, _TUPLE, self._tuples)
         self._files.write(connection)
         self._activations.write(connection)
@@ -150,14 +149,6 @@ class Batch:
         self._attempts.write(connection)
         for sheet in (self._vms, self._steering, self._runs):
             sheet.write(connection)
-
-
-# Rows are found by their keys: the planner, whose statistics are old, would rather read it all.
-_BY_KEY = """
-    SELECT set_config('enable_hashjoin', 'off', true),
-           set_config('enable_mergejoin', 'off', true),
-           set_config('enable_seqscan', 'off', true)
-"""
 
 
 def _time(at: float) -> datetime:

@@ -12,7 +12,7 @@ from scicore.execution.messages import Condition, Known, RunResumed
 from scicore.model.activation import ActivationState, Cause, Path, RunState
 from scicore.model.workflow import Row
 from scicore.provenance import tables
-from scicore.provenance.store import StoredRun, relation_ids_of
+from scicore.provenance.store import StoredRun
 
 _COUNTING = tuple(cause for cause, rule in RETRY.items() if rule.counts)
 _decode = msgspec.json.Decoder(dict[str, str]).decode
@@ -56,7 +56,7 @@ def _tuples(
 ) -> tuple[list[tuple[str, Path, int]], dict[int, list[Row]]]:
     """Every tuple's id, and what each activation produced, in the order in which it did."""
     relations = {relation.name: relation for relation in run.workflow.relations}
-    names = {id: name for name, id in relation_ids_of(connection, run.workflow_id).items()}
+    names = {id: name for name, id in run.relation_ids.items()}
     fields = {name: relation.field_names for name, relation in relations.items()}
     rows: defaultdict[int, list[Row]] = defaultdict(list)
     tuples: list[tuple[str, Path, int]] = []

@@ -22,15 +22,22 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 # PostgreSQL looks up the foreign keys of every single row, which takes it four times as long as to
 # store the row. Only who owns the server may do without that.
 _TRUSTED = """
-    SELECT set_config('session_replication_role', 'replica', true)
-    WHERE has_parameter_privilege('session_replication_role', 'SET')
+    SELECT CASE WHEN has_parameter_privilege('session_replication_role', 'SET')
+                THEN set_config('session_replication_role', 'replica', true) END
+"""
+# The planner, whose statistics are old, would rather read it all.
+_BY_KEY = """,
+    set_config('enable_hashjoin', 'off', true),
+    set_config('enable_mergejoin', 'off', true),
+    set_config('enable_seqscan', 'off', true)
 """
 
 
-def trust(connection: Connection) -> None:
+def trust(connection: Connection, *, by_key: bool = False) -> None:
     """Take our word for foreign keys, until this transaction ends: whoever calls this knows that
-    what the rows refer to is there. On a server of somebody else it is looked up row by row."""
-    connection.execute(text(_TRUSTED))
+    what the rows refer to is there. On a server of somebody else it is looked up row by row.
+    `by_key`: and find rows by their keys."""
+    connection.execute(text(_TRUSTED + _BY_KEY if by_key else _TRUSTED))
 
 
 def copied(value: str) -> str:
@@ -79,6 +86,12 @@ def array(elements: Iterable[str]) -> str:
     return "{" + ",".join(elements) + "}"
 
 
+@lru_cache(maxsize=64)
+def copy_statement(table: str, columns: tuple[str, ...]) -> bytes:
+    names = sql.SQL(", ").join(map(sql.Identifier, columns))
+    return sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(table), names).as_bytes(None)
+
+
 def copy_lines(
     connection: Connection, table: Table, columns: Sequence[str], lines: Iterable[str]
 ) -> None:
@@ -86,9 +99,7 @@ def copy_lines(
     data = "".join(lines)
     if not data:
         return
-    statement = sql.SQL("COPY {} ({}) FROM STDIN").format(
-        sql.Identifier(table.name), sql.SQL(", ").join(map(sql.Identifier, columns))
-    )
+    statement = copy_statement(table.name, tuple(columns))
     driver: Any = connection.connection.dbapi_connection
     try:
         with driver.cursor() as cursor, cursor.copy(statement) as copy:

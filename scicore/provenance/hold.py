@@ -77,21 +77,27 @@ class Hold:
             connection.execute(text(_WATCH))
         return connection
 
-    def ask(self, question: Callable[[Connection], _T]) -> _T:
-        """As the one who holds the run."""
-        with self._connection.begin():
-            return question(self._connection)
+    def ask(self, question: Callable[[Connection], _T], lost: threading.Event) -> _T:
+        """As the one who holds the run; waits for a database that is away, unless `lost` is set."""
+        return self._patiently(lambda: self._ask(question), lost)
 
     def write(self, work: Callable[[Connection], None], lost: threading.Event) -> None:
-        """One batch, exactly once; waits for a database that is away, unless `lost` is set."""
+        """One batch, exactly once; waits in the same way."""
         self._batches += 1
-        patiently(
-            lambda: self._write(work),
+        self._patiently(lambda: self._write(work), lost)
+
+    def _patiently(self, work: Callable[[], _T], lost: threading.Event) -> _T:
+        return patiently(
+            work,
             self._patience_s,
             meanwhile="the run goes on, results are kept on disk",
             again=self._reconnect,
             hurry=lost,
         )
+
+    def _ask(self, question: Callable[[Connection], _T]) -> _T:
+        with self._connection.begin():
+            return question(self._connection)
 
     def _write(self, work: Callable[[Connection], None]) -> None:
         run = tables.run.c

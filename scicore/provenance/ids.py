@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, select
 from scicore.model.workflow import Relation
 from scicore.provenance import tables
 from scicore.provenance.sheet import Refused
-from scicore.provenance.store import StoredRun, activity_ids_of, relation_ids_of
+from scicore.provenance.store import StoredRun, activity_ids_of
 
 
 class Ids:
@@ -19,7 +19,7 @@ class Ids:
     def __init__(self, connection: Connection, run: StoredRun) -> None:
         self.run_id = run.id
         self.activity_ids = activity_ids_of(connection, run.workflow_id)
-        self.relation_ids = relation_ids_of(connection, run.workflow_id)
+        self.relation_ids = run.relation_ids
         self.commands = {activity.tag: activity.command for activity in run.workflow.activities}
         self.relations: Mapping[str, Relation] = {
             relation.name: relation for relation in run.workflow.relations

@@ -34,7 +34,7 @@ class DatabaseOffice:
         self._engine = engine
         self._run = run
         self._recorder = recorder
-        self._place = Place(url, run.id, run.workflow.tag, recorder.relation_ids)
+        self._place = Place(url, run.id, run.workflow.tag, run.relation_ids)
         self._ended: SimpleQueue[AttemptEnded] = SimpleQueue()
         self._connections: dict[int, list[psycopg.Connection[tuple[object, ...]]]] = {}
         self._heard = 0  # number of the latest wish that was passed on

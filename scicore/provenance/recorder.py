@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from sqlalchemy import Engine, text
 
@@ -31,7 +31,6 @@ class DatabaseRecorder:
         self._engine = engine
         self._run = run
         self._hold = hold
-        self._ids = hold.ask(lambda connection: Ids(connection, run))
         self._queue: deque[list[Fact]] = deque()
         self._come = threading.Event()  # there is something to write, or nothing more to come
         self._hurry = threading.Event()  # somebody waits for it
@@ -42,10 +41,6 @@ class DatabaseRecorder:
         self._progress = threading.Condition()
         self._thread = threading.Thread(target=self._write_batches, name="recorder", daemon=True)
         self._thread.start()
-
-    @property
-    def relation_ids(self) -> Mapping[str, int]:
-        return self._ids.relation_ids
 
     def record(self, facts: Iterable[Fact]) -> None:
         """Queue the facts. Raises if the writer has failed: then nothing more can be promised."""
@@ -94,10 +89,12 @@ class DatabaseRecorder:
     def _write_batches(self) -> None:
         try:
             more, analyzed = True, 0
+            run = self._run
+            ids = self._hold.ask(lambda connection: Ids(connection, run), self._giving_up)
             while more:
                 facts, more = self._gather()
                 if facts:
-                    batch = Batch(self._ids)
+                    batch = Batch(ids)
                     batch.add(facts)
                     self._hold.write(batch.write, self._giving_up)
                     with self._progress:

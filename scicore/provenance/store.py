@@ -14,7 +14,6 @@ from sqlalchemy import (
     Column,
     Connection,
     Engine,
-    RowMapping,
     Text,
     cast,
     func,
@@ -49,6 +48,7 @@ class StoredRun:
     plan: Plan
     state: RunState
     directory: str
+    relation_ids: Mapping[str, int]  # by name
     dispatch: Dispatch = Dispatch.ADAPTIVE
     sizing: str = ""  # empty = off
 
@@ -173,8 +173,9 @@ def load_run(connection: Connection, run_id: int, *, whole: bool = True) -> Stor
     ).scalar_one()
     _, plan = load_plan(connection, run["plan_id"], whole=whole)
     workflow = msgspec.convert(definition, Workflow)
+    relation_ids = relation_ids_of(connection, run["workflow_id"])
     if whole:
-        workflow = _with_inputs(connection, run, workflow)
+        workflow = _with_inputs(connection, run_id, workflow, relation_ids)
     return StoredRun(
         id=run_id,
         workflow_id=run["workflow_id"],
@@ -183,19 +184,21 @@ def load_run(connection: Connection, run_id: int, *, whole: bool = True) -> Stor
         plan=plan,
         state=RunState(run["state"]),
         directory=run["directory"],
+        relation_ids=relation_ids,
         dispatch=Dispatch(run["dispatch"]),
         sizing=run["sizing"],
     )
 
 
-def _with_inputs(connection: Connection, run: RowMapping, workflow: Workflow) -> Workflow:
-    relation_ids = relation_ids_of(connection, run["workflow_id"])
+def _with_inputs(
+    connection: Connection, run_id: int, workflow: Workflow, relation_ids: Mapping[str, int]
+) -> Workflow:
     datasets = []
     for dataset in workflow.datasets:
         stored = connection.scalars(  # as texts, which we decode faster than the driver
             select(cast(tables.tuple_.c["values"], Text))
             .where(
-                tables.tuple_.c.run_id == run["run_id"],
+                tables.tuple_.c.run_id == run_id,
                 tables.tuple_.c.relation_id == relation_ids[dataset.relation.name],
             )
             .order_by(tables.tuple_.c.tuple_id)
