@@ -47,7 +47,11 @@ _RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 def main() -> None:
     """An exception in one rank ends all of them: the others would wait for ever."""
     gc.set_threshold(*config.SELDOM)
-    spare = None if _told_rank() == "0" else _spare()  # before MPI is there
+    spare = None
+    if _told_rank() == "0":
+        _get_ready()
+    else:
+        spare = _spare()  # before MPI is there
     from scicore.engine import mpi
 
     try:
@@ -63,6 +67,13 @@ def main() -> None:
         print(f"scicumulus: {error}", file=sys.stderr, flush=True)
         mpi.abort(code := AGAIN)
     mpi.leave(code)
+
+
+def _get_ready() -> None:
+    """What a master imports is most of its start: while the other ranks start, and not after MPI
+    has waited for all of them."""
+    from scicore.engine import launch, master, seating  # noqa: F401
+    from scicore.provenance import books, connection, office  # noqa: F401
 
 
 def _told_rank() -> str:

@@ -201,6 +201,7 @@ def _null() -> int:
     return os.open(os.devnull, os.O_RDWR)
 
 
+@cache
 def memory_bytes() -> int:
     """What the programs of this host may use at most: its memory, or what its cgroup leaves."""
     limits = [os.sysconf("SC_PHYS_PAGES") * _PAGE]

@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
+from scicore.engine import process
 from scicore.engine.calling import ANSWER_S, HOUSE, address, call, first_word, kill, peer
 from scicore.engine.journal import Journal, JournalTaken
 from scicore.engine.keeper import Keeper
@@ -118,6 +119,8 @@ def _close_everything_but(kept: int) -> None:
 
 def _keep(connection: socket.socket) -> None:
     link = Link(connection)
+    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+    process.memory_bytes()  # it takes a moment, and is known from now on
     first = first_word(link, math.inf)
     if not first:
         return
@@ -129,7 +132,6 @@ def _keep(connection: socket.socket) -> None:
     log = os.open(house / f"{welcome.vm}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(log, 2)
     os.close(log)
-    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
     signal.signal(signal.SIGTERM, _leave)
     place = address(welcome.run_directory, welcome.vm)
     place.unlink(missing_ok=True)

@@ -16,6 +16,7 @@ from scicore.model.workflow import Activity, Workflow
 
 LATEST = 1000  # attempts of an activity on a VM type that are looked at
 RUNS = 50  # the latest ones, that they are taken from
+ENOUGH = 40_000  # activations; runs of a VM type that are older than so many are not looked at
 SAMPLE = 20_000  # attempts of an activity; to sort a million of them takes seconds
 
 
@@ -32,9 +33,25 @@ def observations(
     rows = connection.execute(
         text(
             """
-            WITH runs AS (
-                SELECT run_id FROM run JOIN workflow USING (workflow_id)
+            WITH latest AS (
+                SELECT run_id, run.state = 'finished' AS whole,
+                       (
+                           SELECT max(activation_id) FROM activation
+                           WHERE activation.run_id = run.run_id
+                       ) AS amount
+                FROM run JOIN workflow USING (workflow_id)
                 WHERE workflow.tag = :tag ORDER BY run_id DESC LIMIT :runs
+            ), equipped AS (
+                SELECT DISTINCT run_id, vm_type FROM vm JOIN latest USING (run_id)
+            ), newer AS (
+                SELECT run_id,
+                       sum(amount) FILTER (WHERE whole) OVER (
+                           PARTITION BY vm_type ORDER BY run_id DESC
+                           ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+                       ) AS amount
+                FROM latest JOIN equipped USING (run_id)
+            ), runs AS (
+                SELECT DISTINCT run_id FROM newer WHERE coalesce(amount, 0) < :enough
             ), amounts AS (
                 SELECT activity_id, 1 + count(*) / :sample AS step
                 FROM runs JOIN attempt USING (run_id) GROUP BY activity_id
@@ -76,6 +93,7 @@ def observations(
             "limit": limit,
             "runs": RUNS,
             "sample": SAMPLE,
+            "enough": ENOUGH,
             "telling": [
                 tag for tag, activity in activities.items() if declares_per_tuple(activity)
             ],
