@@ -57,16 +57,22 @@ def main() -> None:
     try:
         code = _master(sys.argv[1:]) if mpi.rank() == 0 else _slave(spare)
     except ScicumulusError as error:
-        mpi.abort(code := _told(error))
+        mpi.abort(code := exit_code(_told(error)))
     except slave.Terminated:
-        mpi.abort(code := 4)
+        mpi.abort(code := exit_code(4))
     except BaseException as error:
         if mpi.rank() != 0 or not isinstance(error, _silent()):
             traceback.print_exc()
-            mpi.abort(code := AGAIN if mpi.rank() else 3)
+            mpi.abort(code := AGAIN if mpi.rank() else exit_code(3))
         print(f"scicumulus: {error}", file=sys.stderr, flush=True)
         mpi.abort(code := AGAIN)
-    mpi.leave(code)
+    mpi.leave(exit_code(code))
+
+
+def exit_code(code: int) -> int:
+    """As whoever started the job reads it."""
+    ours = 0 < code < AGAIN and os.environ.get(config.SUPERVISED)
+    return config.TOLD + code if ours else code
 
 
 def _get_ready() -> None:

@@ -11,6 +11,7 @@ LEASE = "SCICUMULUS_LEASE_S"  # a slave that is silent for longer counts as dead
 KEEP = "SCICUMULUS_KEEP_S"  # how long programs go on without a slave
 DATABASE_PATIENCE = "SCICUMULUS_DATABASE_PATIENCE_S"  # how long a database may be away
 SUPERVISED = "SCICUMULUS_SUPERVISED"  # set: somebody else shows the progress
+TOLD = 80  # for its supervisor, a job adds this to its exit code: mpirun's own are small ones, too
 # For gc.set_threshold: hardly any cycles are made here, and to look for them among the objects of
 # a million activations takes a quarter of the time. What is imported alone are 150,000.
 SELDOM = (250_000, 50, 100)

@@ -30,9 +30,9 @@ LOOKING_IS_CHEAP = 9  # of ten seconds, at most one is spent on looking
 IN_VAIN = 3  # jobs in a row that died without having recorded anything
 GOING_ON = ("prepared", "running", "paused")
 # Exit codes of a job whose master has said what is wrong. 0 says nothing: so ends a run that is
-# over, but also a job whose master could not even take the run.
-_TOLD = range(1, 6)
-_INFRASTRUCTURE = 3
+# over, but also a job whose master could not even take the run. Any other is mpirun's own.
+_TOLD = range(config.TOLD + 1, config.TOLD + 6)
+_INFRASTRUCTURE = config.TOLD + 3
 _VANISH_S = 2.0  # until the session of a master that has left is gone
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

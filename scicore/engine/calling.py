@@ -29,16 +29,17 @@ ANSWER_S = 10.0  # a keeper that says nothing for so long is stopped or stuck
 def end_keepers(run_directory: str) -> None:
     """Tell all keepers of this host to end their programs and leave; wait until they have."""
     for journal in sorted(Path(run_directory, HOUSE).glob("*.journal")):
-        connection = call(address(run_directory, journal.stem))
-        if connection is None:
-            continue
-        pid = peer(connection)
-        link = Link(connection)
-        link.send(encode(Orders((Stop(journal.stem),))))
-        if not _ended(link):
-            kill(pid)
-            end_marked(f"{run_directory} {journal.stem} ")
-        link.close()
+        place = address(run_directory, journal.stem)
+        connection = call(place)
+        if connection is not None:
+            pid = peer(connection)
+            link = Link(connection)
+            link.send(encode(Orders((Stop(journal.stem),))))
+            if not _ended(link):
+                kill(pid)
+                end_marked(f"{run_directory} {journal.stem} ")
+            link.close()
+        place.unlink(missing_ok=True)  # one that was killed left it behind
 
 
 def address(run_directory: str, vm: str) -> Path:

@@ -32,8 +32,8 @@ class Spare:
 
     def __init__(self) -> None:
         self._socket, theirs = socket.socketpair()
-        self._pid = os.fork()
-        if self._pid == 0:
+        self.pid = os.fork()
+        if self.pid == 0:
             self._socket.close()
             _serve(theirs)
             os._exit(0)
@@ -45,7 +45,7 @@ class Spare:
         if self._waiting is not None:
             self._waiting.close()
         self._socket.close()
-        os.waitpid(self._pid, 0)
+        os.waitpid(self.pid, 0)
 
     def keeper(self) -> socket.socket:
         """A new keeper's line; it waits for its welcome."""

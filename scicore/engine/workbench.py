@@ -98,6 +98,9 @@ class Workbench:
             with contextlib.suppress(OSError):
                 Path(directory).rmdir()
         self._workspaces.clear()
+        for stream in self._streams:
+            stream.close()
+        self._streams.clear()
 
     def _told(self, order: Start) -> dict[str, str]:
         """What the program gets, where its texts ask for it."""

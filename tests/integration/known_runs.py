@@ -26,7 +26,7 @@ from scicore.execution.messages import (
     Usage,
     VmChanged,
 )
-from scicore.model.activation import ActivationState, Cause, RunState
+from scicore.model.activation import ActivationState, Cause, RunState, activation_key
 from scicore.model.cloud import Fleet, Vm, VmType
 from scicore.model.plan import Assignment, Plan
 from scicore.model.workflow import (
@@ -113,6 +113,12 @@ def stars(rows: Sequence[Row]) -> Workflow:
         execution_tag="stars-night-1",
         description="Stars in images",
     )
+
+
+def measure_key(values: str) -> str:
+    """As the recorder makes it of what an activation consumes."""
+    (measure, *_) = stars([]).activities
+    return activation_key(measure.tag, measure.command, [(values,)])
 
 
 def build(engine: Engine) -> None:
@@ -202,7 +208,7 @@ class _Story:
         when: float,
         state: ActivationState = READY,
         blocked_by: int | None = None,
-        key: str = "",
+        values: str = "",
     ) -> None:
         activity = name.partition(".")[0]
         vm = None if state is BLOCKED else "small-1"
@@ -213,7 +219,7 @@ class _Story:
                 id,
                 activity,
                 name,
-                ((key or f"key of {name}",),),
+                ((values or f"values of {name}",),),
                 state,
                 used,
                 vm,
@@ -298,7 +304,7 @@ def _first() -> list[Fact]:
 def _second() -> list[Fact]:
     story = _Story(2)
     story.creates(1, "measure.1", (1,), 0)
-    story.creates(2, "measure.2", (2,), 0, key="another key")
+    story.creates(2, "measure.2", (2,), 0, values="other values")
     story.starts(1, "small-1", 0)
     story.starts(2, "large-1", 0)
     story.ends(1, "small-1", 0, 2, READY, 1, Cause.EXIT_CODE, 1)

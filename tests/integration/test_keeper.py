@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from scicore.engine import process
-from scicore.engine.calling import HOUSE, end_keepers
+from scicore.engine.calling import HOUSE, address, end_keepers
 from scicore.engine.spare import Spare, reach
 from scicore.engine.wire import Joined, Orders, Request, Welcome, decode_to_master, encode
 from scicore.execution.messages import AttemptEnded, Claim, Start
@@ -234,6 +234,50 @@ def test_slots_are_never_over_committed(vm: Vm) -> None:
     assert [claim.name for claim in vm.join().claims] == ["hold.1", "hold.2", "hold.3"]
     vm.go()
     assert sorted(vm.ended().slot for _ in range(3))[0] == 1
+
+
+def test_a_keeper_with_many_brief_programs_still_hears_that_it_shall_leave(vm: Vm) -> None:
+    brief = [Start("vm-1", id, 1, "quick", f"quick/{id}", (("x",),)) for id in range(1, 1001)]
+    vm.link.send(encode(Orders(tuple(brief))))
+    ended = vm.ended().activation
+    end_keepers(str(vm.directory))
+    assert ended == 1
+    told = sum(len(message.ended) for message in requests(vm))
+    assert told < 500, "it went on with what it had"
+
+
+def test_a_keeper_waits_before_it_is_needed_and_leaves_if_it_is_not() -> None:
+    spare = Spare()
+    (maker,) = {seen.pid for seen in process.everyone() if seen.parent == os.getpid()} & {spare.pid}
+    eventually(lambda: len(children_of(maker)) == 1)
+    (waiting,) = children_of(maker)
+    spare.close()
+    eventually(lambda: not alive(waiting))
+
+
+def test_a_killed_keeper_leaves_no_address_behind(vm: Vm) -> None:
+    place = address(str(vm.directory), "vm-1")
+    vm.start("hold")
+    os.kill(parent(vm.begun()), signal.SIGKILL)
+    assert place.exists()
+    vm.lose_slave()
+    end_keepers(str(vm.directory))
+    assert not place.exists()
+
+
+def children_of(pid: int) -> set[int]:
+    return {seen.pid for seen in process.everyone() if seen.parent == pid}
+
+
+def requests(vm: Vm) -> Iterator[Request]:
+    """All that the keeper says until it leaves."""
+    while not vm.link.closed:
+        select.select([vm.link], [], [], 1)
+        for data in vm.link.receive():
+            if data:
+                message = decode_to_master(data)
+                assert isinstance(message, Request)
+                yield message
 
 
 def parent(pid: int) -> int:

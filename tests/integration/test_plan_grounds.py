@@ -27,7 +27,7 @@ from scicore.provenance.groups import Group, load_group, save_group
 from scicore.provenance.history import Flow, fan_outs, flows, observations, transfers
 from scicore.provenance.plans import save_plan
 from scicore.provenance.workflows import save_workflow
-from tests.integration.known_runs import stars
+from tests.integration.known_runs import measure_key, stars
 
 FLEET = parse_fleet("1xlocal,1xlocal:2", {})
 PROBLEM = Problem(
@@ -151,8 +151,8 @@ def test_observations_are_finished_attempts_with_key_and_input_size(known: Engin
     assert len(measured) == 12
     assert {each.runtime_s for each in measured} == {1.0, 2.0, 11.0}
     by_key = {each.key: each for each in measured if each.vm_type == "large"}
-    assert by_key["key of measure.10"].input_bytes == 1010
-    assert by_key["key of measure.10"].declared_s is None
+    tenth = by_key[measure_key("values of measure.10")]
+    assert (tenth.input_bytes, tenth.declared_s) == (1010, None)
     checks = {each.input_bytes for each in seen if each.activity == "check"}
     assert checks == {100 * image for image in range(1, 11)}
     (merge,) = [each for each in seen if each.activity == "merge"]
@@ -177,6 +177,25 @@ def test_of_very_many_observations_a_sample_is_read_and_of_few_all(
     assert 0 < count["measure"] < Counter(each.activity for each in every)["measure"]
     assert count["merge"] == 1
     assert set(seen) < set(every)
+
+
+def test_runs_that_are_older_than_enough_finished_ones_are_not_read(
+    known: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first run has finished, the second has failed, the third is going on."""
+    monkeypatch.setattr("scicore.provenance.history.ENOUGH", 1)
+    with known.connect() as connection:
+        every = observations(connection, stars([]))
+        assert "merge" in {each.activity for each in every}, "a failure hides nothing"
+        connection.execute(text("UPDATE run SET state = 'finished' WHERE run_id = 2"))
+        seen = observations(connection, stars([]))
+        assert "merge" not in {each.activity for each in seen}
+        assert set(seen) < set(every)
+        # What no newer run can tell of one kind of VM is still read.
+        renamed = "UPDATE vm SET vm_type = 'other' WHERE run_id IN (2, 3) AND vm_type = 'small'"
+        connection.execute(text(renamed))
+        assert "merge" in {each.activity for each in observations(connection, stars([]))}
+        connection.rollback()
 
 
 def test_transfers_are_those_of_the_vm_types_asked_for_in_whatever_run(known: Engine) -> None:

@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 
 from scicore.provenance.queries import run_query
 from tests.integration.conftest import Ask
+from tests.integration.known_runs import measure_key
 
 
 def image(n: int) -> dict[str, str]:
@@ -116,7 +117,7 @@ def test_changes_between_runs_say_what_is_new_gone_or_different(ask: Ask) -> Non
         ("activation", "check.2", None, "blocked"),
         ("activation", "measure.3", "ready", None),
         ("activation", "merge.1", None, "blocked"),
-        ("work", "measure.2", "key of measure.2", "another key"),
+        ("work", "measure.2", measure_key("values of measure.2"), measure_key("other values")),
         ("state", "check.1", "ready", "finished"),
         ("state", "measure.2", "running", "failed"),
     ]

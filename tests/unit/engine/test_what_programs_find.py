@@ -17,6 +17,7 @@ from tests.unit.engine.program_bench import (
     WRITES_ITS_ARGUMENT,
     Bench,
     ended,
+    looks,
     order,
 )
 
@@ -189,6 +190,23 @@ def test_what_a_program_used_is_measured(bench: Bench) -> None:
     assert attempt.usage.peak_rss_bytes > 40_000_000
     assert attempt.usage.written_bytes >= 1_000_000
     assert attempt.usage.read_bytes >= 1_000_000
+
+
+def test_programs_that_are_judged_together_are_measured_apart(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scicore.engine.runner.LEISURE_S", 60.0)
+    command = bench.shell('head -c "$1" /dev/zero > out') + " %=ID%"
+    writing = replace(WORK, command=command, output=Relation("done", ()))
+    runner = bench.runner(writing)
+    sizes = {id: 100_000 * (id % 3) for id in range(1, 25)}
+    runner.start(*(order(writing, (str(size),), id=id) for id, size in sizes.items()))
+    written = {}
+    for _ in looks():
+        written |= {each.activation: each.usage.written_bytes for each in runner.wait(0.1)}
+        if not runner.busy:
+            break
+    assert written == sizes
 
 
 def test_what_a_failed_program_used_is_measured_too(bench: Bench) -> None:
