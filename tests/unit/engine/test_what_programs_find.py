@@ -201,7 +201,7 @@ def test_programs_that_are_judged_together_are_measured_apart(
     runner = bench.runner(writing)
     sizes = {id: 100_000 * (id % 3) for id in range(1, 25)}
     runner.start(*(order(writing, (str(size),), id=id) for id, size in sizes.items()))
-    written = {}
+    written: dict[int, int] = {}
     for _ in looks():
         written |= {each.activation: each.usage.written_bytes for each in runner.wait(0.1)}
         if not runner.busy:
