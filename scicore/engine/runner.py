@@ -111,7 +111,8 @@ class Runner:
 
     def wait(self, timeout_s: float) -> list[AttemptEnded]:
         """The attempts that ended, waiting for the first one no longer than the timeout. Some of
-        them may be told a little later, when there is leisure."""
+        them may be told a little later, when there is leisure; while brief programs exit one after
+        the other, this is where they are waited for."""
         exits = self._poll.poll(0 if self._stillborn else timeout_s)
         now = time.monotonic()
         while True:
@@ -159,14 +160,13 @@ class Runner:
         over = []
         io = process.own_io()
         for program in exited:
-            if (
-                program.kill_at is not None
-                and now <= program.kill_at
-                and process.groups(program.process.pid)
-            ):
-                self._exited.append(program)  # cancelled, and its children have their grace too
-                self._settle_at = now + LINGER_S
-                continue
+            if program.kill_at is not None and now <= program.kill_at:
+                left = process.groups(program.process.pid)
+                io = process.own_io()  # to look is to read
+                if left:
+                    self._exited.append(program)  # cancelled, and its children have their grace too
+                    self._settle_at = now + LINGER_S
+                    continue
             exit_code, io = program.reap(io)
             if not self._goes_on(program, exit_code):
                 over.append((program, exit_code))
