@@ -24,6 +24,7 @@ from scicore.execution.messages import AttemptEnded, Start
 from scicore.model.activation import Cause
 
 SAMPLE_S = 1.0  # how often the memory of process trees is looked at, and strays are
+LONG_S = 0.5  # a program that runs for so long may be looked at: what it says gets a name
 LINGER_S = 0.05  # how often it is looked whether the children of what was cancelled are gone
 TOGETHER = 8  # programs are judged, and made ready, at once, while there is more to start …
 LEISURE_S = 0.02  # … and at most so long after the first of them has ended
@@ -351,8 +352,10 @@ class Runner:
         self._look_at = now + SAMPLE_S
         if self._programs:
             self._memory.measure(self._programs.values())
+            long_ago = time.time() - LONG_S
             for program in self._programs.values():
-                program.ready.streams.publish()
+                if program.started_at < long_ago:
+                    program.ready.streams.publish()
         if self._adopts_orphans:
             self._end_strays(self._orphans(), now)
 

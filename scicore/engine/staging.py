@@ -54,8 +54,7 @@ def stage(
     """Fill a new workspace: the template's files, the input's files, the group's tuples.
 
     `told` is what the files' tags may stand for besides fields and directories."""
-    group = activity.operator is Operator.REDUCE or group_file(activity) in activity.command
-    if not (group or activity.staging or activity.template):
+    if not is_staged(activity):
         return Staged(rows, rows)
     workspace = Path(directory)
     staged = _stage_files(workspace, activity, rows, directories)
@@ -70,10 +69,19 @@ def stage(
         if staging.instrumented:
             for row in staged.seen:
                 _fill_in(workspace / activity.input.as_mapping(row)[staging.field], values)
-    if group:
+    if _has_group_file(activity):
         text = write_relation(activity.input.field_names, staged.seen)
         (workspace / group_file(activity)).write_text(text, encoding="utf-8")
     return staged
+
+
+def is_staged(activity: Activity) -> bool:
+    """Whether its programs find anything in their workspaces."""
+    return bool(activity.staging or activity.template) or _has_group_file(activity)
+
+
+def _has_group_file(activity: Activity) -> bool:
+    return activity.operator is Operator.REDUCE or group_file(activity) in activity.command
 
 
 def group_file(activity: Activity) -> str:

@@ -11,7 +11,7 @@ from scicore.engine import limits, process, workspace
 from scicore.engine.calling import HOUSE
 from scicore.engine.process import Environment
 from scicore.engine.program import Prepared, Program
-from scicore.engine.staging import Staged, stage
+from scicore.engine.staging import Staged, is_staged, stage
 from scicore.engine.streams import Stream, Streams, nameless
 from scicore.engine.wire import Welcome
 from scicore.execution.messages import Start
@@ -33,6 +33,7 @@ class Workbench:
         self._vm = welcome.vm
         self._mark = mark(welcome)
         self._telling = {each.tag for each in welcome.activities if limits.is_told(each)}
+        self._plain = {each.tag for each in welcome.activities if _is_plain(each)}
         self._streams: list[Stream] = []
         self._workspaces: list[str] = []
 
@@ -41,10 +42,15 @@ class Workbench:
         activity = self.activities[order.activity]
         directory = self.place(order)
         workspace.make(directory, self._workspaces)
-        told = self._told(order)
-        staged = stage(directory, activity, order.rows, self.directories, told)
-        words = arguments(activity.command, self._values(activity, staged, told))
-        environment = self._variables(order, activity, staged, told)
+        if order.activity in self._plain:
+            staged, words = Staged(order.rows, order.rows), arguments(activity.command, {})
+            environment = self._variables(order)
+        else:
+            told = self._told(order)
+            staged = stage(directory, activity, order.rows, self.directories, told)
+            values = self._values(activity, staged, told)
+            words = arguments(activity.command, values)
+            environment = self._variables(order, *_set(activity, values))
         streams = Streams(directory, self._streams)
         call = process.call(
             words, directory, environment, streams.out.descriptor, streams.err.descriptor
@@ -112,16 +118,20 @@ class Workbench:
         """What the tags of the activity's texts stand for; its fields come before what it gets."""
         return {**told, **activity.input.as_mapping(staged.seen[0]), **self.directories}
 
-    def _variables(
-        self, order: Start, activity: Activity, staged: Staged, told: dict[str, str]
-    ) -> Environment:
-        variables = [(process.ATTEMPT, self.mark(order))]
-        if order.sized:
-            variables += limits.variables(order)
-        if activity.environment:
-            values = self._values(activity, staged, told)
-            variables += [(name, substitute(text, values)) for name, text in activity.environment]
-        return process.with_variables(self.environment, *variables)
+    def _variables(self, order: Start, *more: tuple[str, str]) -> Environment:
+        given = limits.variables(order) if order.sized else ()
+        mark = (process.ATTEMPT, self.mark(order))
+        return process.with_variables(self.environment, mark, *given, *more)
+
+
+def _set(activity: Activity, values: dict[str, str]) -> list[tuple[str, str]]:
+    """The variables that the activity asks for."""
+    return [(name, substitute(text, values)) for name, text in activity.environment]
+
+
+def _is_plain(activity: Activity) -> bool:
+    """All of its attempts find the same words and variables, and nothing in their workspaces."""
+    return not (is_staged(activity) or activity.environment or "%=" in activity.command)
 
 
 def mark(welcome: Welcome) -> str:

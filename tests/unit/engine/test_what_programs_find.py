@@ -144,6 +144,19 @@ def test_only_a_workspace_in_which_nothing_was_left_is_handed_on(
     assert (bench.runs / "work/2").exists()
 
 
+def test_a_brief_program_that_is_looked_at_leaves_nothing_for_that(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scicore.engine.runner.SAMPLE_S", 0.0)
+    monkeypatch.setattr("scicore.engine.runner.LONG_S", 60.0)
+    silent = replace(WORK, output=Relation("nothing", ()), command="sleep 0.1")
+    runner = bench.runner(silent, adopts_orphans=True)
+    for id in (1, 2):
+        runner.start(order(silent, id=id))
+        ended(runner)
+    assert [path.name for path in (bench.runs / "work").iterdir()] == ["2"]
+
+
 def test_stdout_and_stderr_are_kept_in_the_workspace(bench: Bench) -> None:
     code = 'import sys; print("out"); print("err", file=sys.stderr)'
     bench.run(replace(WORK, command=bench.python(code)))
