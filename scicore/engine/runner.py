@@ -122,10 +122,10 @@ class Runner:
                     self._exit(pidfd, now)
             if exits:
                 self._start_waiting()  # a slot need not wait for the judgement of what it ran
+            if not self._is_due(now):
+                return []
             if not self._at_leisure(now):
                 return self._settle(now)
-            if not self._exited:
-                return []
             # Brief ones: the next will exit sooner than anybody has a word for us.
             exits = self._poll.poll(max(0.0, min(self._settle_at, self._alarm_at) - now))
             now = time.monotonic()
@@ -141,13 +141,17 @@ class Runner:
         else:
             self._vacate(program)
 
+    def _is_due(self, now: float) -> bool:
+        """There is something to settle, now or soon."""
+        news = self._exited or self._stillborn or not self._pool.empty
+        return bool(news) or now >= self._alarm_at
+
     def _at_leisure(self, now: float) -> bool:
-        """There is enough to do without what the exited ones bring."""
+        """Programs have exited, and there is enough to do without what they bring."""
         return (
             len(self._waiting) >= self._welcome.slots
             and len(self._exited) < min(TOGETHER, len(self._waiting))
-            and now < self._alarm_at
-            and not (self._exited and now >= self._settle_at)
+            and now < min(self._alarm_at, self._settle_at)
             and not self._stillborn
             and self._pool.empty
         )
