@@ -39,6 +39,7 @@ class _Line:
         self._hear_us: set[int] = set()  # so they can ring, too: they have a message of ours
         self._deaf: set[int] = set()  # on other hosts
         self._pause_s = PAUSE_S[0]
+        self._look = True  # there may be a message
         self._poll = select.poll()
         self._waits_for: tuple[int, ...] | None = None
 
@@ -57,6 +58,9 @@ class _Line:
         if self._bell.fileno() in ready:
             self._bell.silence()
             ready.remove(self._bell.fileno())
+            self._look = True
+        else:  # nobody has rung: whoever can ring has sent nothing
+            self._look = not ready or self._pauses_s is not RUNG_S
         return bool(ready)
 
     @property
@@ -65,7 +69,7 @@ class _Line:
 
     def _probe(self) -> tuple[int, bytes] | None:
         status = self._status
-        for _ in range(2):
+        for _ in range(2 if self._look else 0):
             message = self._world.Improbe(status=status)
             if message is not None:
                 buffer = bytearray(status.Get_count(MPI.BYTE))

@@ -89,11 +89,12 @@ class DatabaseRecorder:
     def _write_batches(self) -> None:
         try:
             more, analyzed = True, 0
-            run = self._run
-            ids = self._hold.ask(lambda connection: Ids(connection, run), self._giving_up)
+            run, ids = self._run, None
             while more:
                 facts, more = self._gather()
                 if facts:
+                    if ids is None:  # not before: the run's first moments are others'
+                        ids = self._hold.ask(lambda held: Ids(held, run), self._giving_up)
                     batch = Batch(ids)
                     batch.add(facts)
                     self._hold.write(batch.write, self._giving_up)
