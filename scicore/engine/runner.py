@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import select
 import signal
@@ -43,7 +42,6 @@ class Runner:
         self._adopts_orphans = adopts_orphans  # this process is the parent of what daemons leave
         self._free = list(range(1, welcome.slots + 1))  # a heap: the lowest slot is taken first
         self._waiting: deque[Start] = deque()
-        self._ready: dict[tuple[int, int], Prepared] = {}  # of those that wait, by attempt
         self.others: set[int] = set()  # children of this process that are none of ours
         self._programs: dict[int, Program] = {}  # by pidfd
         self._exited: list[Program] = []  # not reaped: children of theirs may be left
@@ -104,9 +102,7 @@ class Runner:
         for order in list(self._waiting):
             if (order.activation, order.number) == (activation, number):
                 self._waiting.remove(order)
-                ready = self._ready.pop((activation, number), None)
-                if ready is not None:
-                    self._bench.take_back(ready)
+                self._bench.take_back(activation, number)
                 now = time.time()
                 self._stillborn.append(AttemptEnded(activation, number, Cause.CANCELLED, now, now))
 
@@ -213,9 +209,6 @@ class Runner:
     def kill_all(self) -> None:
         """Nothing that was started may stay."""
         self._waiting.clear()
-        for ready in self._ready.values():
-            self._bench.take_back(ready)
-        self._ready.clear()
         self._bench.clear()
         for program in self._under_way():
             program.process.signal(signal.SIGKILL)
@@ -247,15 +240,7 @@ class Runner:
                 self._release(slots)
 
     def _make_ready(self) -> None:
-        """What comes next, while the others run."""
-        for order in islice(self._waiting, TOGETHER):
-            key = order.activation, order.number
-            activity = self._bench.activities[order.activity]
-            # Nothing that would have to be undone.
-            undone = activity.staging or activity.template or activity.tag in self._warm
-            if key not in self._ready and not undone:
-                with contextlib.suppress(OSError, ValueError):  # it will fail again in its turn
-                    self._ready[key] = self._bench.prepare(order)
+        self._bench.make_ready(islice(self._waiting, TOGETHER))
 
     def _give_to_worker(self) -> bool:
         """The first that wait, and those behind them that the same worker can do: to a worker on
@@ -294,12 +279,11 @@ class Runner:
         return min(order.cpus, self._welcome.slots)
 
     def _start(self, order: Start, slots: tuple[int, ...]) -> bool:
-        ready = self._ready.pop((order.activation, order.number), None)
+        ready: Prepared | None = None
         started_at = time.time()
         starting = False
         try:
-            if ready is None:
-                ready = self._bench.prepare(order)
+            ready = self._bench.ready(order)
             starting = True
             begun = self._spawn(ready.call, order.sized, slots)
         except (OSError, ValueError) as error:  # no such program, no permission, bad data

@@ -18,13 +18,9 @@ _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
 class Stream:
     """One file."""
 
-    def __init__(self, directory: str, name: str) -> None:
-        try:
-            self.descriptor = os.open(directory, _FLAGS | os.O_TMPFILE, 0o600)
-            self.named = False
-        except (OSError, AttributeError):  # a file system, or a kernel, without nameless files
-            self.descriptor = os.open(f"{directory}/{name}", _FLAGS | os.O_CREAT, 0o600)
-            self.named = True
+    def __init__(self, descriptor: int, *, named: bool = False) -> None:
+        self.descriptor = descriptor
+        self.named = named
 
     def written(self) -> bool:
         """Its end tells: what `fstat` makes of it takes ten times as long."""
@@ -44,12 +40,11 @@ class Stream:
 
 
 def nameless(directory: str) -> Stream | None:
-    """A file for somebody who will come; None: there are no files without names here."""
-    stream = Stream(directory, STDOUT)
-    if not stream.named:
-        return stream
-    stream.close()
-    return None
+    """None: a file system, or a kernel, without nameless files."""
+    try:
+        return Stream(os.open(directory, _FLAGS | os.O_TMPFILE, 0o600))
+    except (OSError, AttributeError):
+        return None
 
 
 class Streams:
@@ -62,7 +57,12 @@ class Streams:
         self.err = self._take(STDERR)
 
     def _take(self, name: str) -> Stream:
-        return self._spare.pop() if self._spare else Stream(self._directory, name)
+        if self._spare:
+            return self._spare.pop()
+        path = f"{self._directory}/{name}"
+        return nameless(self._directory) or Stream(
+            os.open(path, _FLAGS | os.O_CREAT, 0o600), named=True
+        )
 
     def publish(self) -> None:
         """The program takes its time: somebody may want to look."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from scicore.algebra.template import arguments, substitute
@@ -34,10 +35,27 @@ class Workbench:
         self._mark = mark(welcome)
         self._telling = {each.tag for each in welcome.activities if limits.is_told(each)}
         self._plain = {each.tag for each in welcome.activities if _is_plain(each)}
+        self._ready: dict[tuple[int, int], Prepared] = {}  # of those that wait, by attempt
         self._streams: list[Stream] = []
         self._workspaces: list[str] = []
 
-    def prepare(self, order: Start) -> Prepared:
+    def make_ready(self, orders: Iterable[Start]) -> None:
+        """What comes next, while others run."""
+        for order in orders:
+            key = order.activation, order.number
+            activity = self.activities[order.activity]
+            # Nothing that would have to be undone.
+            undone = activity.staging or activity.template or activity.warm
+            if key not in self._ready and not undone:
+                with contextlib.suppress(OSError, ValueError):  # it will fail again in its turn
+                    self._ready[key] = self._prepare(order)
+
+    def ready(self, order: Start) -> Prepared:
+        """It can be started now."""
+        ready = self._ready.pop((order.activation, order.number), None)
+        return self._prepare(order) if ready is None else ready
+
+    def _prepare(self, order: Start) -> Prepared:
         began_at = time.time()
         activity = self.activities[order.activity]
         directory = self.place(order)
@@ -72,10 +90,12 @@ class Workbench:
     def mark(self, order: Start) -> str:
         return f"{self._mark}{order.activation}.{order.number}"
 
-    def take_back(self, ready: Prepared) -> None:
-        """It will not be started."""
-        ready.streams.conclude(reuse=True)
-        self.reuse(ready.directory)
+    def take_back(self, activation: int, number: int) -> None:
+        """The attempt will not be started."""
+        ready = self._ready.pop((activation, number), None)
+        if ready is not None:
+            ready.streams.conclude(reuse=True)
+            self.reuse(ready.directory)
 
     def reuse(self, directory: str) -> None:
         """For another attempt, if nobody will miss what is in it."""
@@ -100,6 +120,8 @@ class Workbench:
 
     def clear(self) -> None:
         """There will be no other."""
+        for attempt in list(self._ready):
+            self.take_back(*attempt)
         for directory in self._workspaces:
             with contextlib.suppress(OSError):
                 Path(directory).rmdir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,18 @@ def test_what_is_laid_in_and_not_needed_is_taken_away_again(tmp_path: Path) -> N
     bench.clear()
     assert list((tmp_path / HOUSE).iterdir()) == []
     assert open_files() == before
+
+
+def test_where_every_file_needs_a_name_none_is_laid_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "O_TMPFILE")
+    bench = Workbench(Welcome("vm-1", str(tmp_path), str(tmp_path), str(tmp_path), (WORK,)))
+    while bench.lay_in(2):
+        pass
+    assert all(workspace.is_untouched(str(path)) for path in (tmp_path / HOUSE).iterdir())
+    bench.clear()
+    assert list((tmp_path / HOUSE).iterdir()) == []
 
 
 def open_files() -> int:
