@@ -102,7 +102,7 @@ class Process(NamedTuple):
 class Call(NamedTuple):
     """A program that can be started, with all that can be done for it beforehand."""
 
-    program: str | None  # None: there is no such program
+    program: str | None  # None: there was no such program when it was looked for
     words: tuple[str, ...]
     directory: str
     environment: Environment
@@ -166,6 +166,7 @@ def _spawn(called: Call) -> Process:
     """By posix_spawn, which is less work than subprocess. It knows no working directory but its
     parent's."""
     program, words, directory, environment, streams = called
+    program = program or _find(words[0], environment)
     if program is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), words[0])
     with _elsewhere:

@@ -52,10 +52,9 @@ class Bench:
         path.write_text(dedent(code))
         return f"sh {path}"
 
-    def runner(self, *activities: Activity, adopts_orphans: bool = False) -> Runner:
-        welcome = Welcome(
-            "vm-1", str(self.runs), str(self.directory), str(self.runs), activities, slots=4
-        )
+    def runner(self, *activities: Activity, adopts_orphans: bool = False, slots: int = 4) -> Runner:
+        here, runs = str(self.directory), str(self.runs)
+        welcome = Welcome("vm-1", runs, here, runs, activities, slots=slots)
         runner = Runner(welcome, adopts_orphans=adopts_orphans)
         self._runners.append(runner)
         return runner

@@ -74,6 +74,25 @@ def test_a_missing_program_is_told(bench: Bench) -> None:
     assert attempt.command == "/nowhere/program x"
 
 
+def test_a_program_may_appear_after_an_attempt_was_made_ready(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everything is made ready before its turn; whether there is a program shows in its turn."""
+    monkeypatch.setenv("PATH", f"{bench.directory}:/usr/bin:/bin")
+    tool = bench.directory / "tool"
+    first = replace(WORK, command=bench.shell(f"sleep 0.2; ln -s /bin/true {tool}"))
+    first = replace(first, tag="first", output=Relation("nothing", ()))
+    later = replace(WORK, tag="later", command="tool", output=Relation("nothing", ()))
+    runner = bench.runner(first, later, slots=1)
+    runner.start(order(first, id=1), order(later, id=2))
+    causes: dict[int, Cause] = {}
+    for _ in looks():
+        causes |= {each.activation: each.cause for each in runner.wait(0.1)}
+        if not runner.busy:
+            break
+    assert causes == {1: Cause.FINISHED, 2: Cause.FINISHED}
+
+
 def test_a_file_that_is_not_executable_is_told(bench: Bench) -> None:
     script = bench.directory / "script"
     script.write_text("#!/bin/sh\n")
