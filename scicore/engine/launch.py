@@ -225,6 +225,8 @@ def supervise(
 
 def _ends_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
     """Known at once: Popen's own `wait` looks twenty times a second."""
+    if process.poll() is not None:
+        return True
     pidfd = os.pidfd_open(process.pid)
     try:
         return bool(select.select([pidfd], [], [], seconds)[0])

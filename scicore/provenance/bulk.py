@@ -9,10 +9,9 @@ from functools import lru_cache
 from typing import Any
 
 import psycopg
-from psycopg import sql
 from sqlalchemy import Connection, Table, text
 
-from scicore.provenance.sheet import PASSING, Refused
+from scicore.provenance.sheet import PASSING, Refused, copy_statement
 
 NULL = "\\N"
 _AWKWARD = re.compile(r"[\\\n\r\t]")
@@ -84,12 +83,6 @@ def moment(at: float | None) -> str:
 
 def array(elements: Iterable[str]) -> str:
     return "{" + ",".join(elements) + "}"
-
-
-@lru_cache(maxsize=64)
-def copy_statement(table: str, columns: tuple[str, ...]) -> bytes:
-    names = sql.SQL(", ").join(map(sql.Identifier, columns))
-    return sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(table), names).as_bytes(None)
 
 
 def copy_lines(

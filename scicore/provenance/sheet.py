@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -68,13 +69,17 @@ class Sheet:
         connection.execute(text(statement), {"rows": msgspec.json.encode(rows).decode()})
 
 
+@lru_cache(maxsize=64)
+def copy_statement(table: str, columns: tuple[str, ...]) -> bytes:
+    names = sql.SQL(", ").join(map(sql.Identifier, columns))
+    return sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(table), names).as_bytes(None)
+
+
 def copy_rows(connection: Connection, table: Table, rows: Iterable[Row]) -> None:
     """Values go as they are; a jsonb column takes its text."""
     driver: Any = connection.connection.dbapi_connection
     for names, alike in _alike(rows):
-        statement = sql.SQL("COPY {} ({}) FROM STDIN").format(
-            sql.Identifier(table.name), sql.SQL(", ").join(map(sql.Identifier, names))
-        )
+        statement = copy_statement(table.name, names)
         try:
             with driver.cursor() as cursor, cursor.copy(statement) as copy:
                 for row in alike:
