@@ -13,7 +13,7 @@ from tests.acceptance.console import Console
 
 @pytest.fixture(autouse=True, scope="session")
 def _ctrl_c_is_heard() -> None:
-    """A shell lets what it starts in the background ignore Ctrl-C, and so would all that we start."""
+    """What a shell starts in the background ignores Ctrl-C, and so would all that we start."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
