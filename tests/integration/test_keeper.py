@@ -248,9 +248,8 @@ def test_a_keeper_with_many_brief_programs_still_hears_that_it_shall_leave(vm: V
 
 def test_a_keeper_waits_before_it_is_needed_and_leaves_if_it_is_not() -> None:
     spare = Spare()
-    (maker,) = {seen.pid for seen in process.everyone() if seen.parent == os.getpid()} & {spare.pid}
-    eventually(lambda: len(children_of(maker)) == 1)
-    (waiting,) = children_of(maker)
+    eventually(lambda: len(children_of(spare.pid)) == 1)
+    (waiting,) = children_of(spare.pid)
     spare.close()
     eventually(lambda: not alive(waiting))
 
