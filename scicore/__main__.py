@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 EXIT_CODES = {RunState.FINISHED: 0, RunState.FAILED: 1, RunState.STOPPED: 4}
 EVENT_LOG = "SCICUMULUS_EVENT_LOG"  # a file: every event is appended to it, for replay
 PROGRESS_S = 2.0
+SWITCH_S = 0.0005  # at most so long a master's ear waits for its writing hand (Python's own: 5 ms)
 AGAIN = 75  # exit code: start the job again
 _RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 
@@ -181,6 +182,7 @@ def _master(arguments: list[str]) -> int:
         raise
     _stop_on_signals(master)
     gc.freeze()  # all that is there by now stays
+    sys.setswitchinterval(SWITCH_S)
     try:
         state = master.run(_progress_printer())
         recorder.close()

@@ -321,7 +321,7 @@ class Dispatcher:
             self._active -= 1
         self._touched.add(lane.index)
         if took_s is not None and self._ahead and lane is not self._master:
-            lane.took(took_s, warm=work.warm)
+            lane.took(took_s, work.unit_s / lane.type.speed, warm=work.warm)
         if took_s is not None and self._adaptive and lane is not self._master:
             self._pace.observe(work, lane, took_s)
 

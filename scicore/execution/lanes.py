@@ -130,10 +130,14 @@ class Lane:
         ahead = self.ahead if work.warm else min(self.ahead, MOST_AHEAD)
         return plain and -ahead < self.free <= 0
 
-    def took(self, seconds: float, *, warm: bool = False) -> None:
-        """An attempt has ended: the shorter they are, the more are granted ahead."""
-        shortest_s = SHORTEST_WARM_S if warm else SHORTEST_S
-        self.brief_s += 0.2 * (max(seconds, shortest_s) - self.brief_s)
+    def took(self, seconds: float, expected_s: float = 0.0, *, warm: bool = False) -> None:
+        """An attempt has ended: the shorter they are, the more are granted ahead. When the first
+        of a VM is as brief as the plan expects (0: of nothing), that is taken to be so."""
+        seconds = max(seconds, SHORTEST_WARM_S if warm else SHORTEST_S)
+        if self.brief_s == UNKNOWN_S and 0 < expected_s < BRIEF_S:
+            self.brief_s = max(seconds, expected_s)
+        else:
+            self.brief_s += 0.2 * (seconds - self.brief_s)
         if self.brief_s >= BRIEF_S:
             self.ahead = 0
             return

@@ -9,8 +9,8 @@ from scicore.model.activation import ActivationState, activation_key
 from scicore.provenance import tables
 from scicore.provenance.bulk import (
     NULL,
+    Lines,
     array,
-    copy_lines,
     element,
     moment,
     number,
@@ -117,11 +117,9 @@ class ActivationRows:
         if not fact.redundant:  # beside a double it stays where it is until one of them wins
             life.placed, life.vm = True, fact.vm
 
-    def write(self, connection: Connection) -> None:
-        created = [life for life in self._lives.values() if life.created is not None]
-        copy_lines(connection, tables.activation, _COLUMNS, map(self._line, created))
-        if len(created) < len(self._lives):
-            self._update(connection)
+    def new(self) -> Lines:
+        created = (life for life in self._lives.values() if life.created is not None)
+        return Lines(tables.activation, _COLUMNS, map(self._line, created))
 
     def _line(self, life: _Life) -> str:
         fact = life.created
@@ -135,8 +133,11 @@ class ActivationRows:
             f"{or_null(fact.position)}\t{or_null(fact.planned_vm)}\t{life.moved_because}\n"
         )
 
-    def _update(self, connection: Connection) -> None:
+    def change(self, connection: Connection) -> None:
+        """Those that were there before."""
         changed = [(id, life) for id, life in self._lives.items() if life.created is None]
+        if not changed:
+            return
         lives = [life for _, life in changed]
         update_from(
             connection,

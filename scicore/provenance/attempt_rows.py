@@ -9,9 +9,9 @@ from scicore.provenance import tables
 from scicore.provenance.activation_rows import SAME
 from scicore.provenance.bulk import (
     NULL,
+    Lines,
     array,
     copied,
-    copy_lines,
     element,
     moment,
     number,
@@ -67,21 +67,22 @@ class AttemptRows:
                 f"{each.cached}\t{each.size_bytes}\t{each.seconds}\t{each.retries}\n"
             )
 
-    def write(self, connection: Connection) -> None:
-        whole = [key for key in self._started if key in self._ended]
-        copy_lines(
-            connection,
-            tables.attempt,
-            (*_STARTED, *_ENDED),
-            [self._line(self._started[key], self._ended[key]) for key in whole],
+    def new(self) -> tuple[Lines, ...]:
+        started, ended = self._started, self._ended
+        whole = (self._line(fact, ended[key]) for key, fact in started.items() if key in ended)
+        under_way = (self._beginning(fact) for key, fact in started.items() if key not in ended)
+        return (
+            Lines(tables.attempt, (*_STARTED, *_ENDED), whole),
+            Lines(tables.attempt, _STARTED, under_way),
+            Lines(tables.transfer, _TRANSFER, self._transfers),
         )
-        under_way = [fact for key, fact in self._started.items() if key not in self._ended]
-        copy_lines(connection, tables.attempt, _STARTED, map(self._beginning, under_way))
+
+    def change(self, connection: Connection) -> None:
+        """Those that had been started before; and what belongs to new ones."""
         before = [fact for key, fact in self._ended.items() if key not in self._started]
         if before:
             self._update(connection, before)
         self._allocations.write(connection)
-        copy_lines(connection, tables.transfer, _TRANSFER, self._transfers)
 
     def _beginning(self, fact: AttemptStarted) -> str:
         """It counts as started when it was granted, until its VM says when it really did."""

@@ -31,7 +31,7 @@ from scicore.model.activation import RunState
 from scicore.provenance import tables
 from scicore.provenance.activation_rows import ActivationRows
 from scicore.provenance.attempt_rows import AttemptRows
-from scicore.provenance.bulk import copied, copy_lines, trust
+from scicore.provenance.bulk import Lines, copied, copy_lines, trust
 from scicore.provenance.ids import Ids
 from scicore.provenance.sheet import Row, Sheet
 from scicore.provenance.store import file_row
@@ -142,12 +142,16 @@ class Batch:
     def write(self, connection: Connection) -> None:
         """Parents before children."""
         trust(connection, by_key=True)
-        copy_lines(connection, tables.tuple_, _TUPLE, self._tuples)
-        self._files.write(connection)
-        self._activations.write(connection)
-        copy_lines(connection, tables.used, _USED, self._used)
-        self._attempts.write(connection)
-        for sheet in (self._vms, self._steering, self._runs):
+        copy_lines(
+            connection,
+            Lines(tables.tuple_, _TUPLE, self._tuples),
+            self._activations.new(),
+            Lines(tables.used, _USED, self._used),
+            *self._attempts.new(),
+        )
+        self._activations.change(connection)
+        self._attempts.change(connection)
+        for sheet in (self._files, self._vms, self._steering, self._runs):
             sheet.write(connection)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 from sqlalchemy import Connection, Table, text
@@ -85,22 +86,34 @@ def array(elements: Iterable[str]) -> str:
     return "{" + ",".join(elements) + "}"
 
 
-def copy_lines(
-    connection: Connection, table: Table, columns: Sequence[str], lines: Iterable[str]
-) -> None:
-    """Lines as COPY reads them: tabs between the columns, `copied` texts, NULL for nothing."""
-    data = "".join(lines)
-    if not data:
-        return
-    statement = copy_statement(table.name, tuple(columns))
+class Lines(NamedTuple):
+    """As COPY reads them: tabs between the columns, `copied` texts, NULL for nothing."""
+
+    table: Table
+    columns: tuple[str, ...]
+    lines: Iterable[str]
+
+
+def copy_lines(connection: Connection, *parts: Lines) -> None:
+    """One part after the other; while the server reads one, the lines of the next are made."""
     driver: Any = connection.connection.dbapi_connection
+    with driver.cursor() as cursor, ExitStack() as under_way:
+        for table, columns, lines in parts:
+            data = "".join(lines)
+            under_way.close()  # the part before this one
+            if data:
+                under_way.enter_context(_copying(cursor, table.name, columns)).write(data)
+
+
+@contextmanager
+def _copying(cursor: Any, table: str, columns: tuple[str, ...]) -> Iterator[Any]:
     try:
-        with driver.cursor() as cursor, cursor.copy(statement) as copy:
-            copy.write(data)
+        with cursor.copy(copy_statement(table, columns)) as copy:
+            yield copy
     except PASSING:
         raise
     except psycopg.Error as error:  # SQLAlchemy, which translates the others, does not see it
-        raise Refused(f"rows of {table.name} were not stored: {error}") from error
+        raise Refused(f"rows of {table} were not stored: {error}") from error
 
 
 def update_from(

@@ -15,7 +15,7 @@ from scicore.errors import UsageError
 from scicore.model.cloud import Fleet
 from scicore.model.plan import Assignment, Plan
 from scicore.provenance import tables
-from scicore.provenance.bulk import copied, copy_lines, trust
+from scicore.provenance.bulk import Lines, copied, copy_lines, trust
 
 
 def save_plan(connection: Connection, workflow_id: int, plan: Plan) -> int:
@@ -42,7 +42,7 @@ def save_plan(connection: Connection, workflow_id: int, plan: Plan) -> int:
     ]
     trust(connection)
     columns = ("plan_id", "position", "activation", "activity", "vm", "start_s", "finish_s")
-    copy_lines(connection, tables.assignment, columns, lines)
+    copy_lines(connection, Lines(tables.assignment, columns, lines))
     return int(plan_id)
 
 

@@ -31,7 +31,7 @@ from scicore.model.cloud import Vm
 from scicore.model.plan import Plan
 from scicore.model.workflow import Dataset, Workflow
 from scicore.provenance import tables
-from scicore.provenance.bulk import copied, copy_lines, trust
+from scicore.provenance.bulk import Lines, copied, copy_lines, trust
 from scicore.provenance.plans import load_plan
 from scicore.provenance.sheet import copy_rows
 
@@ -143,7 +143,7 @@ def _save_inputs(connection: Connection, run_id: int, workflow_id: int, workflow
             lines.append(f"{run_id}\t{len(lines) + 1}\t{id}\t{path}\t{values}\n")
     trust(connection)
     columns = ("run_id", "tuple_id", "relation_id", "path", "values")
-    copy_lines(connection, tables.tuple_, columns, lines)
+    copy_lines(connection, Lines(tables.tuple_, columns, lines))
 
 
 def file_row(run_id: int, file: FileRecorded) -> dict[str, Any]:

@@ -298,7 +298,7 @@ def test_what_the_database_refuses_is_told_to_the_master(recorder: DatabaseRecor
 @pytest.mark.parametrize(
     ("fact", "why"),
     [
-        (AttemptStarted(2.0, 77, 1, "large-1"), "0 of 1 rows of activation"),
+        (AttemptStarted(2.0, 77, 1, "large-1"), "activation 77, which is not recorded"),
         (ActivationMoved(2.0, 77, ActivationState.FINISHED, None), "0 of 1 rows of activation"),
         (TuplesUsed(77, (1, 99)), "has no tuple 99"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import stat
 import sys
 from dataclasses import replace
@@ -69,6 +70,17 @@ def test_a_program_does_not_search_the_launchers_libraries(
         open("ERelation.txt", "w").write(f"ID\\n{seen}\\n")
     """
     assert bench.run(replace(WORK, command=bench.python(code))).rows == ((after,),)
+
+
+def test_a_program_ignores_no_signal_though_its_keeper_does(bench: Bench) -> None:
+    """As after `nohup`, or in the background of a shell."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        ended = bench.run(replace(WORK, command="/bin/grep -h SigIgn /proc/self/status"))
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    mask = int(Path(ended.workspace, "stdout.txt").read_text().split()[1], 16)  # a bit for each
+    assert not [number for number in signal.valid_signals() if mask >> (number - 1) & 1]
 
 
 def test_an_activity_may_set_variables_of_its_own(bench: Bench) -> None:

@@ -28,6 +28,27 @@ def test_nothing_waits_on_a_vm_while_nothing_is_known() -> None:
     assert lane(queued=1000).ahead == 0
 
 
+def test_one_that_is_as_brief_as_planned_is_enough_to_let_others_wait() -> None:
+    foreseen, unforeseen = lane(queued=1000), lane(queued=1000)
+    foreseen.took(BRIEF_S, expected_s=BRIEF_S)
+    unforeseen.took(BRIEF_S)
+    assert foreseen.ahead > 0
+    assert unforeseen.ahead == 0
+
+
+def test_a_plan_that_expects_brief_ones_is_not_believed_against_what_is_seen() -> None:
+    mistaken = lane(queued=1000)
+    mistaken.took(60.0, expected_s=BRIEF_S)
+    assert mistaken.ahead == 0
+
+
+def test_a_plan_that_expects_long_ones_is_not_believed_at_once_either() -> None:
+    careful = lane(queued=1000)
+    careful.took(BRIEF_S, expected_s=60.0)
+    assert careful.ahead == 0
+    assert took(careful, BRIEF_S) > 0
+
+
 @pytest.mark.parametrize("seconds", [0.03, 1.0, 3600.0])
 def test_nothing_waits_behind_what_takes_long(seconds: float) -> None:
     assert took(lane(queued=1000), seconds) == 0
