@@ -31,7 +31,8 @@ def substitute(text: str, values: Mapping[str, str]) -> str:
 
 def arguments(command: str, values: Mapping[str, str]) -> tuple[str, ...]:
     """The argument vector of a command for one activation."""
-    return tuple([substitute(word, values) for word in _words(command)])
+    words = _words(command)
+    return tuple([substitute(word, values) for word in words]) if "%=" in command else words
 
 
 @lru_cache(maxsize=1024)

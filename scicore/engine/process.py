@@ -49,8 +49,10 @@ def program_environment() -> dict[bytes, bytes]:
 
 
 def with_variables(environment: Environment, *variables: tuple[str, str]) -> Environment:
-    more = {os.fsencode(name): os.fsencode(value) for name, value in variables}
-    return {**environment, **more}
+    changed = dict(environment)
+    for name, value in variables:
+        changed[os.fsencode(name)] = os.fsencode(value)
+    return changed
 
 
 class Io(NamedTuple):

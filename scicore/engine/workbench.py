@@ -35,20 +35,19 @@ class Workbench:
         self._mark = mark(welcome)
         self._telling = {each.tag for each in welcome.activities if limits.is_told(each)}
         self._plain = {each.tag for each in welcome.activities if _is_plain(each)}
+        self._early = {each.tag for each in welcome.activities if _leaves_nothing(each)}
         self._ready: dict[tuple[int, int], Prepared] = {}  # of those that wait, by attempt
         self._streams: list[Stream] = []
         self._workspaces: list[str] = []
 
     def make_ready(self, orders: Iterable[Start]) -> None:
         """What comes next, while others run."""
-        for order in orders:
-            key = order.activation, order.number
-            activity = self.activities[order.activity]
-            # Nothing that would have to be undone.
-            undone = activity.staging or activity.template or activity.warm
-            if key not in self._ready and not undone:
-                with contextlib.suppress(OSError, ValueError):  # it will fail again in its turn
-                    self._ready[key] = self._prepare(order)
+        ready, early = self._ready, self._early
+        with contextlib.suppress(OSError, ValueError):  # it will fail again in its turn
+            for order in orders:
+                key = order.activation, order.number
+                if key not in ready and order.activity in early:
+                    ready[key] = self._prepare(order)
 
     def ready(self, order: Start) -> Prepared:
         """It can be started now."""
@@ -149,6 +148,11 @@ class Workbench:
 def _set(activity: Activity, values: dict[str, str]) -> list[tuple[str, str]]:
     """The variables that the activity asks for."""
     return [(name, substitute(text, values)) for name, text in activity.environment]
+
+
+def _leaves_nothing(activity: Activity) -> bool:
+    """Whoever makes an attempt of it ready would have nothing to undo."""
+    return not (activity.staging or activity.template or activity.warm)
 
 
 def _is_plain(activity: Activity) -> bool:

@@ -31,7 +31,7 @@ from scicore.model.activation import RunState
 from scicore.provenance import tables
 from scicore.provenance.activation_rows import ActivationRows
 from scicore.provenance.attempt_rows import AttemptRows
-from scicore.provenance.bulk import Lines, copied, copy_lines, trust
+from scicore.provenance.bulk import Lines, copied, copy_lines
 from scicore.provenance.ids import Ids
 from scicore.provenance.sheet import Row, Sheet
 from scicore.provenance.store import file_row
@@ -52,7 +52,7 @@ class Batch:
         self._tuples: list[str] = []
         self._used: dict[str, None] = {}  # lines, each once
         self._files = Sheet(tables.file)
-        self._runs = Sheet(tables.run)
+        self._run: Row = {}  # what changes in its row
         self._vms = Sheet(tables.vm)
         self._steering = Sheet(tables.steering)
         self._adders: Mapping[type, Callable[[Any], None]] = {
@@ -122,26 +122,24 @@ class Batch:
         self._vms.change((self._run_id, fact.vm), known)
 
     def _move_run(self, fact: RunMoved) -> None:
-        self._runs.change((self._run_id,), {"state": fact.state})
+        self._run["state"] = fact.state
 
     def _limit_run(self, fact: LimitReached) -> None:
-        self._runs.change((self._run_id,), {"reason": fact.reason})
+        self._run["reason"] = fact.reason
 
     def _handle_steering(self, fact: SteeringHandled) -> None:
         handled = {"handled_at": _time(fact.at), "outcome": fact.outcome}
         self._steering.change((self._run_id, fact.number), handled)
 
     def _end_run(self, fact: RunEnded) -> None:
-        change: dict[str, object] = {"state": fact.state, "ended_at": _time(fact.at)}
+        self._run |= {"state": fact.state, "ended_at": _time(fact.at)}
         if fact.state in (RunState.FINISHED, RunState.FAILED):
-            change["reason"] = ""  # a limit that came too late to matter
-        self._runs.change((self._run_id,), change)
+            self._run["reason"] = ""  # a limit that came too late to matter
 
     # --- writing -------------------------------------------------------------------------------
 
-    def write(self, connection: Connection) -> None:
-        """Parents before children."""
-        trust(connection, by_key=True)
+    def write(self, connection: Connection) -> Row:
+        """Parents before children. Returns what changes in the run's own row."""
         copy_lines(
             connection,
             Lines(tables.tuple_, _TUPLE, self._tuples),
@@ -151,8 +149,9 @@ class Batch:
         )
         self._activations.change(connection)
         self._attempts.change(connection)
-        for sheet in (self._files, self._vms, self._steering, self._runs):
+        for sheet in (self._files, self._vms, self._steering):
             sheet.write(connection)
+        return self._run
 
 
 def _time(at: float) -> datetime:

@@ -23,21 +23,23 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 # store the row. Only who owns the server may do without that.
 _TRUSTED = """
     SELECT CASE WHEN has_parameter_privilege('session_replication_role', 'SET')
-                THEN set_config('session_replication_role', 'replica', true) END
+                THEN set_config('session_replication_role', 'replica', {local}) END
 """
 # The planner, whose statistics are old, would rather read it all.
 _BY_KEY = """,
-    set_config('enable_hashjoin', 'off', true),
-    set_config('enable_mergejoin', 'off', true),
-    set_config('enable_seqscan', 'off', true)
+    set_config('enable_hashjoin', 'off', false),
+    set_config('enable_mergejoin', 'off', false),
+    set_config('enable_seqscan', 'off', false)
 """
+_TRANSACTION = text(_TRUSTED.format(local="true"))
+_SESSION = text(_TRUSTED.format(local="false") + _BY_KEY)
 
 
-def trust(connection: Connection, *, by_key: bool = False) -> None:
+def trust(connection: Connection, *, session: bool = False) -> None:
     """Take our word for foreign keys, until this transaction ends: whoever calls this knows that
     what the rows refer to is there. On a server of somebody else it is looked up row by row.
-    `by_key`: and find rows by their keys."""
-    connection.execute(text(_TRUSTED + _BY_KEY if by_key else _TRUSTED))
+    `session`: until this session ends; and it finds rows by their keys."""
+    connection.execute(_SESSION if session else _TRANSACTION)
 
 
 def copied(value: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from sqlalchemy import Connection, Engine, case, func, select, text, update
@@ -16,9 +16,13 @@ from sqlalchemy import Connection, Engine, case, func, select, text, update
 from scicore.errors import UsageError
 from scicore.model.activation import RunState
 from scicore.provenance import locks, tables
+from scicore.provenance.bulk import trust
 from scicore.provenance.patience import AWAY, PATIENCE_S, patiently
 
 _T = TypeVar("_T")
+Work = Callable[[Connection], Mapping[str, object]]
+"""Writes a batch, and returns what changes in the run's own row."""
+
 _LOCK = 0x5C1C_0002  # with the run's id: the advisory lock of its master
 _OVER = (RunState.FINISHED, RunState.FAILED)
 _PAUSED = RunState.PAUSED  # stays so until the user says otherwise
@@ -75,13 +79,14 @@ class Hold:
         connection.detach()
         with connection.begin():
             connection.execute(text(_WATCH))
+            trust(connection, session=True)  # batches know what there is to refer to
         return connection
 
     def ask(self, question: Callable[[Connection], _T], lost: threading.Event) -> _T:
         """As the one who holds the run; waits for a database that is away, unless `lost` is set."""
         return self._patiently(lambda: self._ask(question), lost)
 
-    def write(self, work: Callable[[Connection], None], lost: threading.Event) -> None:
+    def write(self, work: Work, lost: threading.Event) -> None:
         """One batch, exactly once; waits in the same way."""
         self._batches += 1
         self._patiently(lambda: self._write(work), lost)
@@ -99,7 +104,7 @@ class Hold:
         with self._connection.begin():
             return question(self._connection)
 
-    def _write(self, work: Callable[[Connection], None]) -> None:
+    def _write(self, work: Work) -> None:
         run = tables.run.c
         with self._connection.begin():
             held, batches = self._connection.execute(
@@ -111,11 +116,11 @@ class Hold:
                 raise UsageError(f"another master has taken over run {self._run_id}")
             if batches == self._batches:
                 return  # it was committed after all
-            work(self._connection)
+            changes = work(self._connection)
             self._connection.execute(
                 update(tables.run)
                 .where(run.run_id == self._run_id)
-                .values(batches=self._batches, recorded_at=func.clock_timestamp())
+                .values(**changes, batches=self._batches, recorded_at=func.clock_timestamp())
             )
 
     def _reconnect(self) -> None:

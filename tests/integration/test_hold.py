@@ -40,10 +40,11 @@ def test_a_batch_that_fails_in_passing_is_written_by_a_new_session(
     hold = Hold(engine, run_id)
     sessions: list[object] = []  # somebody still knows the first one, so it is not just forgotten
 
-    def work(connection: Connection) -> None:
+    def work(connection: Connection) -> dict[str, object]:
         sessions.append(connection.connection.dbapi_connection)
         if len(sessions) == 1:
             raise OperationalError("COPY", {}, Exception("no space left on device"))
+        return {}
 
     hold.write(work, threading.Event())
     assert len(sessions) == 2
