@@ -312,6 +312,16 @@ def test_what_refers_to_nothing_is_refused(
         recorder.close()
 
 
+def test_rows_that_cannot_be_made_while_others_are_on_their_way_are_named(
+    recorder: DatabaseRecorder,
+) -> None:
+    """The lines of attempts are made while the server reads those of tuples and activations."""
+    tuples = [TupleGenerated(n, "joined", (n,), (str(n),), 1) for n in range(4, 5000)]
+    recorder.record([created(1), *tuples, AttemptStarted(2.0, 77, 1, "large-1")])
+    with pytest.raises(DatabaseError, match="activation 77, which is not recorded"):
+        recorder.close()
+
+
 def test_only_on_our_own_server_rows_are_not_looked_at_one_by_one(engine: Engine) -> None:
     """Somebody else's server goes on checking foreign keys; so does ours after the transaction."""
     role = text("SHOW session_replication_role")
