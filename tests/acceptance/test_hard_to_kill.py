@@ -7,6 +7,7 @@ import signal
 
 import pytest
 
+from scicore.engine.process import look
 from tests.acceptance.console import Console, eventually
 from tests.acceptance.faults import Disturbed
 
@@ -50,12 +51,16 @@ def test_kill_of_mpirun(run: Disturbed) -> None:
 def test_kill_of_a_keeper_costs_only_what_it_ran(run: Disturbed) -> None:
     run.start()
     run.begun(3)
-    programs = run.processes(r"bin/(square|add) ")
-    from scicore.engine.process import look
+    keepers: list[int] = []
 
-    seen = look(programs[0])
-    assert seen is not None
-    run.kill(seen.parent)
+    def found() -> bool:
+        """Programs that began a moment before may still end."""
+        keepers[:] = [seen.parent for seen in map(look, run.programs()) if seen is not None]
+        return bool(keepers)
+
+    with run.held():
+        eventually(found, "a program under its keeper")
+        run.kill(keepers[0])
     said = run.finish()
     assert said.code == 0, said
     run.nothing_was_lost(again=1)
