@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import psycopg
 from sqlalchemy import Connection, Table, text
 
-from scicore.provenance.sheet import PASSING, Refused, copy_statement
+from scicore.provenance.sheet import PASSING, Refused, copying
 
 NULL = "\\N"
 _AWKWARD = re.compile(r"[\\\n\r\t]")
@@ -104,18 +104,7 @@ def copy_lines(connection: Connection, *parts: Lines) -> None:
             data = "".join(lines)
             under_way.close()  # the part before this one
             if data:
-                under_way.enter_context(_copying(cursor, table.name, columns)).write(data)
-
-
-@contextmanager
-def _copying(cursor: Any, table: str, columns: tuple[str, ...]) -> Iterator[Any]:
-    try:
-        with cursor.copy(copy_statement(table, columns)) as copy:
-            yield copy
-    except PASSING:
-        raise
-    except psycopg.Error as error:  # SQLAlchemy, which translates the others, does not see it
-        raise Refused(f"rows of {table} were not stored: {error}") from error
+                under_way.enter_context(copying(cursor, table.name, columns)).write(data)
 
 
 def update_from(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -70,24 +71,30 @@ class Sheet:
 
 
 @lru_cache(maxsize=64)
-def copy_statement(table: str, columns: tuple[str, ...]) -> bytes:
+def _copy_statement(table: str, columns: tuple[str, ...]) -> bytes:
     names = sql.SQL(", ").join(map(sql.Identifier, columns))
     return sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(table), names).as_bytes(None)
+
+
+@contextmanager
+def copying(cursor: Any, table: str, columns: tuple[str, ...]) -> Iterator[Any]:
+    """COPY, as long as it is written to."""
+    try:
+        with cursor.copy(_copy_statement(table, columns)) as copy:
+            yield copy
+    except PASSING:
+        raise
+    except psycopg.Error as error:  # SQLAlchemy, which translates the others, does not see it
+        raise Refused(f"rows of {table} were not stored: {error}") from error
 
 
 def copy_rows(connection: Connection, table: Table, rows: Iterable[Row]) -> None:
     """Values go as they are; a jsonb column takes its text."""
     driver: Any = connection.connection.dbapi_connection
     for names, alike in _alike(rows):
-        statement = copy_statement(table.name, names)
-        try:
-            with driver.cursor() as cursor, cursor.copy(statement) as copy:
-                for row in alike:
-                    copy.write_row([row[name] for name in names])
-        except PASSING:
-            raise
-        except psycopg.Error as error:  # SQLAlchemy, which translates the others, does not see it
-            raise Refused(f"rows of {table.name} were not stored: {error}") from error
+        with driver.cursor() as cursor, copying(cursor, table.name, names) as copy:
+            for row in alike:
+                copy.write_row([row[name] for name in names])
 
 
 def _alike(rows: Iterable[Row]) -> Iterator[tuple[tuple[str, ...], list[Row]]]:
