@@ -117,7 +117,7 @@ def activation_key(activity: str, command: str, rows: Iterable[Row]) -> str:
     """Same activity, command and values → same key, in this run and in any other."""
     digest = _begun(activity, command).copy()
     for row in rows:
-        digest.update("".join([f"{value}\x1f" for value in row]).encode() + b"\x1e")
+        digest.update("\x1f".join((*row, "\x1e")).encode())
     return digest.hexdigest()
 
 

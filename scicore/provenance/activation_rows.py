@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
 from sqlalchemy import Connection
 
 from scicore.execution.messages import ActivationCreated, ActivationMoved, AttemptStarted
@@ -13,9 +14,10 @@ from scicore.provenance.bulk import (
     array,
     element,
     moment,
+    named,
     number,
     or_null,
-    stamp,
+    shared_stamp,
     update_from,
 )
 from scicore.provenance.ids import Ids
@@ -54,31 +56,18 @@ _CHANGE = """
 SAME = "old.run_id = new.run AND old.activation_id = new.id"
 
 
-class _Life:
+class _Life(Struct, gc=False):
     """What has become of an activation within the batch."""
 
-    __slots__ = (
-        "attempts",
-        "blocked_by",
-        "created",
-        "ended_at",
-        "judged",
-        "moved_because",
-        "placed",
-        "state",
-        "vm",
-    )
-
-    def __init__(self, created: ActivationCreated | None = None) -> None:
-        self.created = created  # None: it was there before
-        self.state: str = ""
-        self.placed = False  # `vm` is said
-        self.vm: str | None = None
-        self.judged = False  # `ended_at` is said
-        self.ended_at: float | None = None
-        self.attempts: int | None = None  # None, as below: not said
-        self.blocked_by: int | None = None
-        self.moved_because: str | None = None
+    created: ActivationCreated | None = None  # None: it was there before
+    state: str = ""
+    placed: bool = False  # `vm` is said
+    vm: str | None = None
+    judged: bool = False  # `ended_at` is said
+    ended_at: float | None = None
+    attempts: int | None = None  # None, as below: not said
+    blocked_by: int | None = None
+    moved_because: str | None = None
 
 
 class ActivationRows:
@@ -89,10 +78,14 @@ class ActivationRows:
 
     def create(self, fact: ActivationCreated) -> None:
         self._ids.remember(fact.id, self._ids.activity_ids[fact.activity])
-        life = self._lives[fact.id] = _Life(fact)
-        life.state, life.vm, life.blocked_by = fact.state, fact.vm, fact.blocked_by
-        life.moved_because = fact.moved_because
-        life.ended_at = fact.at if fact.state in _OVER else None
+        self._lives[fact.id] = _Life(
+            fact,
+            fact.state,
+            vm=fact.vm,
+            ended_at=fact.at if fact.state in _OVER else None,
+            blocked_by=fact.blocked_by,
+            moved_because=fact.moved_because,
+        )
 
     def _life(self, activation: int) -> _Life:
         life = self._lives.get(activation)
@@ -124,13 +117,14 @@ class ActivationRows:
     def _line(self, life: _Life) -> str:
         fact = life.created
         assert fact is not None
-        ended_at = NULL if life.ended_at is None else stamp(life.ended_at)
+        ended_at = NULL if life.ended_at is None else shared_stamp(life.ended_at)
         key = activation_key(fact.activity, self._ids.commands[fact.activity], fact.rows)
         return (
             f"{self._run_id}\t{fact.id}\t{self._ids.activity_ids[fact.activity]}\t{fact.name}\t"
-            f"{key}\t{life.state}\t{or_null(life.vm)}\t{'t' if fact.planned else 'f'}\t"
-            f"{or_null(life.blocked_by)}\t{stamp(fact.at)}\t{ended_at}\t{life.attempts or 0}\t"
-            f"{or_null(fact.position)}\t{or_null(fact.planned_vm)}\t{life.moved_because}\n"
+            f"{key}\t{life.state}\t{named(life.vm)}\t{'t' if fact.planned else 'f'}\t"
+            f"{or_null(life.blocked_by)}\t{shared_stamp(fact.at)}\t{ended_at}\t"
+            f"{life.attempts or 0}\t{or_null(fact.position)}\t{named(fact.planned_vm)}\t"
+            f"{life.moved_because}\n"
         )
 
     def change(self, connection: Connection) -> None:

@@ -14,8 +14,10 @@ from scicore.provenance.bulk import (
     copied,
     element,
     moment,
+    named,
     number,
     or_null,
+    shared_stamp,
     stamp,
     update_from,
 )
@@ -49,8 +51,9 @@ class AttemptRows:
     def __init__(self, ids: Ids) -> None:
         self._ids = ids
         self._run_id = ids.run_id
-        self._started: dict[tuple[int, int], AttemptStarted] = {}
-        self._ended: dict[tuple[int, int], AttemptEnded] = {}
+        self._started: dict[tuple[int, int], AttemptStarted] = {}  # and not ended
+        self._ended: list[AttemptEnded] = []  # started before this batch
+        self._whole: list[str] = []  # lines of those that started and ended in it
         self._transfers: list[str] = []  # lines
         self._allocations = Sheet(tables.allocation)
 
@@ -60,7 +63,11 @@ class AttemptRows:
             self._allocations.insert(_allocation(self._run_id, fact))
 
     def end(self, fact: AttemptEnded) -> None:
-        self._ended[fact.activation, fact.number] = fact
+        started = self._started.pop((fact.activation, fact.number), None)
+        if started is None:
+            self._ended.append(fact)
+        else:
+            self._whole.append(self._line(started, fact))
         for each in fact.transfers:
             self._transfers.append(
                 f"{self._run_id}\t{fact.activation}\t{fact.number}\t{each.way}\t{each.files}\t"
@@ -68,42 +75,38 @@ class AttemptRows:
             )
 
     def new(self) -> tuple[Lines, ...]:
-        started, ended = self._started, self._ended
-        whole = (self._line(fact, ended[key]) for key, fact in started.items() if key in ended)
-        under_way = (self._beginning(fact) for key, fact in started.items() if key not in ended)
         return (
-            Lines(tables.attempt, (*_STARTED, *_ENDED), whole),
-            Lines(tables.attempt, _STARTED, under_way),
+            Lines(tables.attempt, (*_STARTED, *_ENDED), self._whole),
+            Lines(tables.attempt, _STARTED, map(self._beginning, self._started.values())),
             Lines(tables.transfer, _TRANSFER, self._transfers),
         )
 
     def change(self, connection: Connection) -> None:
         """Those that had been started before; and what belongs to new ones."""
-        before = [fact for key, fact in self._ended.items() if key not in self._started]
-        if before:
-            self._update(connection, before)
+        if self._ended:
+            self._update(connection, self._ended)
         self._allocations.write(connection)
 
     def _beginning(self, fact: AttemptStarted) -> str:
         """It counts as started when it was granted, until its VM says when it really did."""
-        granted_at = stamp(fact.at)
+        granted_at = shared_stamp(fact.at)
         return f"{self._grant(fact, granted_at)}\t{granted_at}\n"
 
     def _grant(self, fact: AttemptStarted, granted_at: str) -> str:
         return (
             f"{self._run_id}\t{fact.activation}\t{fact.number}\t"
-            f"{self._ids.activity_of(fact.activation)}\t{copied(fact.vm)}\t"
+            f"{self._ids.activity_of(fact.activation)}\t{named(fact.vm)}\t"
             f"{'t' if fact.redundant else 'f'}\t{granted_at}"
         )
 
     def _line(self, started: AttemptStarted, ended: AttemptEnded) -> str:
         usage = ended.usage
         return (
-            f"{self._grant(started, stamp(started.at))}\t{stamp(ended.started_at)}\t"
+            f"{self._grant(started, shared_stamp(started.at))}\t{stamp(ended.started_at)}\t"
             f"{stamp(ended.ended_at)}\t{ended.cause}\t{or_null(ended.exit_code)}\t"
-            f"{copied(ended.command)}\t{copied(ended.workspace)}\t{copied(ended.stderr_tail)}\t"
-            f"{usage.cpu_s}\t{usage.peak_rss_bytes}\t{usage.read_bytes}\t{usage.written_bytes}\t"
-            f"{usage.stage_s}\t{ended.slot or NULL}\n"
+            f"{named(ended.command)}\t{copied(ended.workspace)}\t{copied(ended.stderr_tail)}\t"
+            f"{usage.cpu_s:.6f}\t{usage.peak_rss_bytes}\t{usage.read_bytes}\t"
+            f"{usage.written_bytes}\t{usage.stage_s:.6f}\t{ended.slot or NULL}\n"
         )
 
     def _update(self, connection: Connection, ended: list[AttemptEnded]) -> None:

@@ -90,7 +90,7 @@ class Batch:
         )
 
     def _add_file(self, fact: FileRecorded) -> None:
-        self._ids.require_tuple(fact.tuple)
+        self._ids.require_tuples((fact.tuple,))
         self._files.insert(file_row(self._run_id, fact))
 
     def _add_activation(self, fact: ActivationCreated) -> None:
@@ -100,10 +100,11 @@ class Batch:
     def _use_tuples(self, fact: TuplesUsed) -> None:
         self._use(fact.activation, fact.tuples)
 
-    def _use(self, activation: int, tuples: Iterable[int]) -> None:
+    def _use(self, activation: int, tuples: tuple[int, ...]) -> None:
+        self._ids.require_tuples(tuples)
+        before = f"{self._run_id}\t{activation}\t"
         for tuple_id in tuples:
-            self._ids.require_tuple(tuple_id)
-            self._used[f"{self._run_id}\t{activation}\t{tuple_id}\n"] = None
+            self._used[f"{before}{tuple_id}\n"] = None
 
     def _start_attempt(self, fact: AttemptStarted) -> None:
         self._activations.start(fact)

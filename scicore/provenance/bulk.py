@@ -47,12 +47,15 @@ def copied(value: str) -> str:
     return value.translate(_ESCAPES) if _AWKWARD.search(value) else value
 
 
+@lru_cache(maxsize=64)
+def shared_stamp(at: float) -> str:
+    """A moment at which the master did several things."""
+    return stamp(at)
+
+
 def stamp(at: float) -> str:
     """A moment, to the microsecond."""
-    second = int(at)
-    microsecond = round((at - second) * 1_000_000)
-    if microsecond == 1_000_000:
-        second, microsecond = second + 1, 0
+    second, microsecond = divmod(round(at * 1_000_000), 1_000_000)
     return f"{_second(second)}.{microsecond:06}+00"
 
 
@@ -72,11 +75,15 @@ def number(value: float | None) -> str:
     return "NULL" if value is None else str(value)
 
 
-def or_null(value: str | int | None) -> str | int:
+def or_null(value: int | None) -> str | int:
     """Within a line of COPY."""
-    if value is None:
-        return NULL
-    return copied(value) if isinstance(value, str) else value
+    return NULL if value is None else value
+
+
+@lru_cache(maxsize=256)
+def named(value: str | None) -> str:
+    """The same for a text that stands in many lines: a VM's name, a command."""
+    return NULL if value is None else copied(value)
 
 
 def moment(at: float | None) -> str:

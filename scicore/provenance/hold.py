@@ -26,6 +26,7 @@ Work = Callable[[Connection], Mapping[str, object]]
 _LOCK = 0x5C1C_0002  # with the run's id: the advisory lock of its master
 _OVER = (RunState.FINISHED, RunState.FAILED)
 _PAUSED = RunState.PAUSED  # stays so until the user says otherwise
+_HELD = text("SELECT launches, batches FROM run WHERE run_id = :run FOR UPDATE")
 # The server notices that a master is gone even while its session waits for somebody's lock.
 _WATCH = """
     SELECT set_config('client_connection_check_interval', '500ms', false),
@@ -105,22 +106,17 @@ class Hold:
             return question(self._connection)
 
     def _write(self, work: Work) -> None:
-        run = tables.run.c
         with self._connection.begin():
-            held, batches = self._connection.execute(
-                select(run.launches, run.batches)
-                .where(run.run_id == self._run_id)
-                .with_for_update()
-            ).one()
+            held, batches = self._connection.execute(_HELD, {"run": self._run_id}).one()
             if held != self.launches:
                 raise UsageError(f"another master has taken over run {self._run_id}")
             if batches == self._batches:
                 return  # it was committed after all
-            changes = work(self._connection)
+            changes = {**work(self._connection), "batches": self._batches}
+            said = "".join(f"{column} = :{column}, " for column in changes)
             self._connection.execute(
-                update(tables.run)
-                .where(run.run_id == self._run_id)
-                .values(**changes, batches=self._batches, recorded_at=func.clock_timestamp())
+                text(f"UPDATE run SET {said}recorded_at = clock_timestamp() WHERE run_id = :run"),
+                {**changes, "run": self._run_id},
             )
 
     def _reconnect(self) -> None:

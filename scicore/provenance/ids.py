@@ -3,33 +3,39 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from sqlalchemy import Connection, func, select
 
 from scicore.model.workflow import Relation
 from scicore.provenance import tables
 from scicore.provenance.sheet import Refused
-from scicore.provenance.store import StoredRun, activity_ids_of
+from scicore.provenance.store import StoredRun
 
 
 class Ids:
     """Names of the workflow's parts → their ids in the database; and which ids there are."""
 
-    def __init__(self, connection: Connection, run: StoredRun) -> None:
+    def __init__(self, run: StoredRun) -> None:
+        """Of a run that begins: there is nothing but its datasets, whose tuples are 1, 2, …"""
         self.run_id = run.id
-        self.activity_ids = activity_ids_of(connection, run.workflow_id)
+        self.activity_ids = run.activity_ids
         self.relation_ids = run.relation_ids
         self.commands = {activity.tag: activity.command for activity in run.workflow.activities}
         self.relations: Mapping[str, Relation] = {
             relation.name: relation for relation in run.workflow.relations
         }
         self._activity_of = array("i")  # by activation; 0 = not known
-        known = select(tables.activation.c.activation_id, tables.activation.c.activity_id)
-        for row in connection.execute(known.where(tables.activation.c.run_id == run.id)):
-            self.remember(row[0], row[1])
         # By tuple; 1 = it is in the database, or on its way there.
-        self._tuples = _tuples_of(connection, run.id)
+        self._tuples = _all(sum(len(dataset.rows) for dataset in run.workflow.datasets))
+
+    def look_up(self, connection: Connection) -> Ids:
+        """The run has gone on before."""
+        known = select(tables.activation.c.activation_id, tables.activation.c.activity_id)
+        for row in connection.execute(known.where(tables.activation.c.run_id == self.run_id)):
+            self.remember(row[0], row[1])
+        self._tuples = _tuples_of(connection, self.run_id)
+        return self
 
     def remember(self, activation: int, activity_id: int) -> None:
         missing = activation + 1 - len(self._activity_of)
@@ -49,9 +55,11 @@ class Ids:
             self._tuples.extend(bytes(max(missing, len(self._tuples) // 2)))
         self._tuples[id] = 1
 
-    def require_tuple(self, id: int) -> None:
-        if id >= len(self._tuples) or not self._tuples[id]:
-            raise Refused(f"rows were not stored: run {self.run_id} has no tuple {id}")
+    def require_tuples(self, ids: Iterable[int]) -> None:
+        tuples = self._tuples
+        for id in ids:
+            if id >= len(tuples) or not tuples[id]:
+                raise Refused(f"rows were not stored: run {self.run_id} has no tuple {id}")
 
 
 def _tuples_of(connection: Connection, run_id: int) -> bytearray:
@@ -59,8 +67,12 @@ def _tuples_of(connection: Connection, run_id: int) -> bytearray:
     id, run = tables.tuple_.c.tuple_id, tables.tuple_.c.run_id == run_id
     last, count = connection.execute(select(func.max(id), func.count()).where(run)).one()
     if count == last:
-        return bytearray(b"\x00" + b"\x01" * count)
+        return _all(count)
     tuples = bytearray((last or 0) + 1)
     for found in connection.scalars(select(id).where(run)):
         tuples[found] = 1
     return tuples
+
+
+def _all(count: int) -> bytearray:
+    return bytearray(b"\x00" + b"\x01" * count)

@@ -21,6 +21,7 @@ from scicore.provenance.store import StoredRun
 GATHER_S = 0.02  # how long a batch waits for company …
 MANY = 200  # … and when there is so much of it …
 GATHER_MANY_S = 0.4  # … so much longer: what begins and ends within that time is written once
+LOOKS = 4  # at what has come, in that time
 GIVE_UP_S = 10.0
 BATCH = 30_000  # facts at most in one transaction
 ANALYZE_AT = 10_000  # facts; fewer need no statistics
@@ -89,17 +90,16 @@ class DatabaseRecorder:
     def _write_batches(self) -> None:
         try:
             more, analyzed = True, 0
-            run, ids = self._run, None
+            ids = Ids(self._run)
+            if self._hold.launches > 1:
+                ids = self._hold.ask(ids.look_up, self._giving_up)
             while more:
-                facts, more = self._gather()
+                batch = Batch(ids)
+                facts, more = self._gather(batch)
                 if facts:
-                    if ids is None:  # not before: the run's first moments are others'
-                        ids = self._hold.ask(lambda held: Ids(held, run), self._giving_up)
-                    batch = Batch(ids)
-                    batch.add(facts)
                     self._hold.write(batch.write, self._giving_up)
                     with self._progress:
-                        self.written += len(facts)
+                        self.written += facts
                         self._progress.notify_all()
                 if self.written >= max(ANALYZE_AT, (10 if more else 2) * analyzed):
                     analyzed = self.written
@@ -122,24 +122,26 @@ class DatabaseRecorder:
                 connection.execute(text("SET LOCAL default_statistics_target = 10"))
             connection.execute(text(f"ANALYZE (SKIP_LOCKED) {names}"))
 
-    def _gather(self) -> tuple[list[Fact], bool]:
-        """The next batch, and whether more will come.
+    def _gather(self, batch: Batch) -> tuple[int, bool]:
+        """Fill the batch; how many facts it has, and whether more will come.
 
-        It is waited for by the clock: to wake up for every fact would take more time than to
-        write it.
+        They are waited for by the clock: to wake up for every fact would take more time than to
+        write it. What has come is made into rows meanwhile, so that little is left for the end.
         """
         self._come.wait()
-        facts: list[Fact] = []
+        facts = 0
         hurry, more = False, True
-        for pause_s, enough in ((GATHER_S, MANY), (GATHER_MANY_S, BATCH)):
+        for pause_s, enough in ((GATHER_S, MANY), *[(GATHER_MANY_S / LOOKS, MANY)] * LOOKS):
             if self.queued - self.written < BATCH:  # else there is company enough
                 hurry = self._hurry.wait(pause_s)
             self._hurry.clear()
             self._come.clear()
             more = not self._closing
-            while self._queue and len(facts) < BATCH:
-                facts.extend(self._queue.popleft())
-            if hurry or len(facts) < enough:
+            while self._queue and facts < BATCH:
+                come = self._queue.popleft()
+                batch.add(come)
+                facts += len(come)
+            if hurry or not enough <= facts < BATCH:
                 break
         if self._queue or not more:
             self._come.set()

@@ -49,6 +49,7 @@ class StoredRun:
     state: RunState
     directory: str
     relation_ids: Mapping[str, int]  # by name
+    activity_ids: Mapping[str, int]  # by tag
     dispatch: Dispatch = Dispatch.ADAPTIVE
     sizing: str = ""  # empty = off
 
@@ -185,6 +186,7 @@ def load_run(connection: Connection, run_id: int, *, whole: bool = True) -> Stor
         state=RunState(run["state"]),
         directory=run["directory"],
         relation_ids=relation_ids,
+        activity_ids=activity_ids_of(connection, run["workflow_id"]),
         dispatch=Dispatch(run["dispatch"]),
         sizing=run["sizing"],
     )
