@@ -63,14 +63,15 @@ class Keeper:
         """Until a slave says stop, or none comes back."""
         try:
             while not self._leaving:
-                self._turn()
+                self.turn()
         finally:
             self._runner.kill_all()
             while self._runner.busy:
                 self._runner.wait(0.1)
             self._link.say_goodbye()
 
-    def _turn(self) -> None:
+    def turn(self) -> None:
+        """Wait until something happens, but not for long, and see to it."""
         self._heed()
         ready = [descriptor for descriptor, _ in self._poll.poll(self._patience_ms())]
         if ready and ready != [self._runner.fileno()]:
