@@ -84,6 +84,7 @@ class Vm:
         return int(path.read_text())
 
     def close(self) -> None:
+        self.go()  # also those whose keeper was killed
         self.lose_slave()
         end_keepers(str(self.directory))
         self.spare.close()
