@@ -83,9 +83,6 @@ class Carriage:
             else:
                 self._pass_on(order)
 
-    def lay_in(self) -> bool:
-        return self._runner.lay_in()
-
     def cancel(self, activation: int, number: int) -> None:
         for errand, order in list(self._coming.items()):
             if (order.activation, order.number) == (activation, number):

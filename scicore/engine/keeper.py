@@ -63,15 +63,14 @@ class Keeper:
         """Until a slave says stop, or none comes back."""
         try:
             while not self._leaving:
-                self.turn()
+                self._turn()
         finally:
             self._runner.kill_all()
             while self._runner.busy:
                 self._runner.wait(0.1)
             self._link.say_goodbye()
 
-    def turn(self) -> None:
-        """Wait until something happens, but not for long, and see to it."""
+    def _turn(self) -> None:
         self._heed()
         ready = [descriptor for descriptor, _ in self._poll.poll(self._patience_ms())]
         if ready and ready != [self._runner.fileno()]:
@@ -82,8 +81,6 @@ class Keeper:
             self._leaving = True
 
     def _patience_ms(self) -> int:
-        if self._runner.lay_in():
-            return 0
         patience_s = min(_TURN_S, self._runner.patience_s())
         if self._untold:
             patience_s = min(patience_s, max(0.0, self._tell_at - time.monotonic()))

@@ -37,7 +37,6 @@ class Runner:
         self._welcome = welcome
         self._bench = Workbench(welcome)
         self._warm = {activity.tag for activity in welcome.activities if activity.warm}
-        self._begun = len(self._warm) == len(welcome.activities)  # there was something to start
         self._memory_bytes = process.memory_bytes()
         self._adopts_orphans = adopts_orphans  # this process is the parent of what daemons leave
         self._free = list(range(1, welcome.slots + 1))  # a heap: the lowest slot is taken first
@@ -81,15 +80,9 @@ class Runner:
 
     def start(self, *orders: Start) -> None:
         """As soon as there are slots for them; in the order of the orders."""
-        self._begun = True
         self._waiting.extend(orders)
         self._start_waiting()
         self._make_ready()
-
-    def lay_in(self) -> bool:
-        """While there is nothing to do yet, what the first programs will need, bit by bit; False:
-        there is enough of it."""
-        return not self._begun and self._bench.lay_in(2 * TOGETHER)
 
     def cancel(self, activation: int, number: int) -> None:
         if self._pool.cancel(activation, number):

@@ -21,11 +21,9 @@ from scicore.engine.calling import ANSWER_S, HOUSE, address, call, first_word, k
 from scicore.engine.journal import Journal, JournalTaken
 from scicore.engine.keeper import Keeper
 from scicore.engine.link import Link
-from scicore.engine.rehearsal import rehearse
 from scicore.engine.wire import Welcome, decode_to_slave
 from scicore.errors import LaunchError
 
-REHEARSE_S = 0.1  # a keeper that is not needed within this time has some to itself
 _SUBREAPER = 36  # prctl: orphans below this process become its children
 
 
@@ -123,10 +121,7 @@ def _keep(connection: socket.socket) -> None:
     link = Link(connection)
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
     process.memory_bytes()  # it takes a moment, and is known from now on
-    first = first_word(link, REHEARSE_S)
-    if first is None and not link.closed:
-        rehearse()
-        first = first_word(link, math.inf)
+    first = first_word(link, math.inf)
     if not first:
         return
     received_at = time.time()

@@ -9,11 +9,10 @@ from pathlib import Path
 
 from scicore.algebra.template import arguments, substitute
 from scicore.engine import limits, process, workspace
-from scicore.engine.calling import HOUSE
 from scicore.engine.process import Environment
 from scicore.engine.program import Prepared, Program
 from scicore.engine.staging import Staged, is_staged, stage
-from scicore.engine.streams import Stream, Streams, nameless
+from scicore.engine.streams import Stream, Streams
 from scicore.engine.wire import Welcome
 from scicore.execution.messages import Start
 from scicore.model.workflow import Activity
@@ -31,7 +30,6 @@ class Workbench:
         }
         self.environment = process.program_environment()
         self._place = welcome.run_directory
-        self._vm = welcome.vm
         self._mark = mark(welcome)
         self._telling = {each.tag for each in welcome.activities if limits.is_told(each)}
         self._plain = {each.tag for each in welcome.activities if _is_plain(each)}
@@ -100,22 +98,6 @@ class Workbench:
         """For another attempt, if nobody will miss what is in it."""
         if workspace.is_untouched(directory):
             self._workspaces.append(directory)
-
-    def lay_in(self, most: int) -> bool:
-        """One more workspace and files for attempts to come, until there are `most`."""
-        number = len(self._workspaces)
-        if number >= most:
-            return False
-        directory = f"{self._place}/{HOUSE}/{self._vm}.{number + 1}"
-        spare: list[str] = []
-        try:
-            workspace.make(directory, spare)
-            self._workspaces.append(directory)
-            files = [nameless(directory), nameless(directory)]
-        except OSError:  # who needs them will see, too
-            return False
-        self._streams += [file for file in files if file is not None]
-        return True
 
     def clear(self) -> None:
         """There will be no other."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from scicore.engine import workspace
-from scicore.engine.calling import HOUSE
 from scicore.engine.wire import Welcome
 from scicore.engine.workbench import Workbench
+from scicore.execution.messages import Start
 from tests.unit.engine.program_bench import WORK
 
 
@@ -73,29 +73,19 @@ def test_what_an_earlier_attempt_left_makes_no_way_for_a_spare_one(tmp_path: Pat
     assert spare == [str(tmp_path / "a/1")]
 
 
-def test_what_is_laid_in_and_not_needed_is_taken_away_again(tmp_path: Path) -> None:
-    welcome = Welcome("vm-1", str(tmp_path), str(tmp_path), str(tmp_path), (WORK,))
-    bench = Workbench(welcome)
-    before = open_files()
-    while bench.lay_in(4):
-        pass
-    assert len(list((tmp_path / HOUSE).iterdir())) == 4
-    assert not bench.lay_in(4)
+def test_what_was_made_ready_and_is_not_needed_is_taken_away_again(tmp_path: Path) -> None:
+    here, true = str(tmp_path), replace(WORK, command="true")
+    bench = Workbench(Welcome("vm-1", here, here, here, (true,)))
+    orders = [Start("vm-1", n, 1, WORK.tag, f"work/{n}", (("1",),)) for n in range(1, 5)]
+    bench.make_ready(orders)
     bench.clear()
-    assert list((tmp_path / HOUSE).iterdir()) == []
+    before = open_files()  # with what is opened once, for all programs
+    bench.make_ready(orders)
+    assert len(list((tmp_path / "work").iterdir())) == 4
+    assert open_files() > before
+    bench.clear()
+    assert list((tmp_path / "work").iterdir()) == []
     assert open_files() == before
-
-
-def test_where_every_file_needs_a_name_none_is_laid_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delattr(os, "O_TMPFILE")
-    bench = Workbench(Welcome("vm-1", str(tmp_path), str(tmp_path), str(tmp_path), (WORK,)))
-    while bench.lay_in(2):
-        pass
-    assert all(workspace.is_untouched(str(path)) for path in (tmp_path / HOUSE).iterdir())
-    bench.clear()
-    assert list((tmp_path / HOUSE).iterdir()) == []
 
 
 def open_files() -> int:
