@@ -168,6 +168,7 @@ def _master(arguments: list[str]) -> int:
             allotment=_allotment(database, run, plan.fleet),
             porter=_porter(seated.storage, run_id),
             notices=seated.notices,
+            one_host=mpi.on_one_host(),
         )
         recorder = DatabaseRecorder(engine, run, hold)
         log = _event_log(os.environ.get(EVENT_LOG))

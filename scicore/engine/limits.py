@@ -1,14 +1,16 @@
-"""What a sized program is held to and told: cores, variables and tags. Memory is watched by the
-runner, because a limit of address space would hit programs that reserve more than they use."""
+"""What VMs and sized programs are held to and told: cores, variables and tags. Memory is watched
+by the runner, because a limit of address space would hit programs that reserve more than they
+use."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from scicore.algebra.request import request_of
 from scicore.algebra.template import tags
+from scicore.engine.wire import Welcome
 from scicore.execution.messages import Start
 from scicore.model.workflow import ALLOCATED_TAGS, Activity
 
@@ -26,6 +28,21 @@ _THREADS = (
     "RAYON_NUM_THREADS",
     "GOMAXPROCS",
 )
+
+
+def own_cores(vm: Welcome, here: Sequence[int]) -> Sequence[int]:
+    """Of the cores that are here: if the VMs of a host share out all of them, each keeps to its
+    own, as the machine that it stands for would; else nobody knows whose they are."""
+    if vm.host_slots != len(here):
+        return here
+    return here[vm.slots_before : vm.slots_before + vm.slots]
+
+
+def keep_to(cores: Sequence[int]) -> None:
+    """This process, a keeper, and its programs. Those that start where their keeper is cost less,
+    too: nobody on another core must be woken up for their start and their end."""
+    with contextlib.suppress(OSError):  # where that is forbidden, all cores are everybody's
+        os.sched_setaffinity(0, cores)
 
 
 def cores(slots: int) -> tuple[int, ...]:

@@ -106,6 +106,7 @@ class Run:
     allotment: Allotment | None = None  # attempts are sized
     porter: tuple[str, ...] = ()  # the command that carries files on each VM
     notices: str = ""  # the metadata service that tells a VM that it is taken back
+    one_host: bool = False  # all of its VMs are on one
 
 
 @dataclass(slots=True)
@@ -211,6 +212,7 @@ class Master:
     def _welcome(self, rank: int) -> None:
         workflow = self._run.workflow
         slave = self._slaves[rank]
+        neighbours = [self._slots[each.vm] for each in self._slaves.values() if self._run.one_host]
         slave.welcomed_at = time.time()
         self._line.send(
             rank,
@@ -225,6 +227,8 @@ class Master:
                 keep_s=self._run.keep_s,
                 porter=self._run.porter,
                 notices=self._run.notices,
+                host_slots=sum(neighbours),
+                slots_before=sum(neighbours[: rank - 1]),
             ),
         )
 

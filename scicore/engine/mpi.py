@@ -132,6 +132,11 @@ def rank() -> int:
     return MPI.COMM_WORLD.Get_rank()
 
 
+def on_one_host() -> bool:
+    """All ranks, as the launcher says; one that does not say is not asked."""
+    return os.environ.get("OMPI_COMM_WORLD_LOCAL_SIZE") == str(MPI.COMM_WORLD.Get_size())
+
+
 def abort(exit_code: int) -> None:
     """End every rank of the job, now."""
     time.sleep(_LAST_WORDS_S)

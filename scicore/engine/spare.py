@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
-from scicore.engine import process
+from scicore.engine import limits, process
 from scicore.engine.calling import ANSWER_S, HOUSE, address, call, first_word, kill, peer
 from scicore.engine.journal import Journal, JournalTaken
 from scicore.engine.keeper import Keeper
@@ -127,6 +127,7 @@ def _keep(connection: socket.socket) -> None:
     received_at = time.time()
     welcome = decode_to_slave(first)
     assert isinstance(welcome, Welcome)
+    limits.keep_to(limits.own_cores(welcome, sorted(os.sched_getaffinity(0))))
     house = Path(welcome.run_directory, HOUSE)
     journal = _take_journal(house / f"{welcome.vm}.journal")
     log = os.open(house / f"{welcome.vm}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

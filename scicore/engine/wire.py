@@ -40,6 +40,8 @@ class Welcome(Struct, frozen=True, tag=True):
     keep_s: float = 300.0  # how long programs go on when the slave is gone
     porter: tuple[str, ...] = ()  # the command that carries files; none: they are where they are
     notices: str = ""  # the metadata service that tells when the VM is taken back; empty: none
+    host_slots: int = 0  # of all VMs of its host together; 0: it is alone there, or nobody knows
+    slots_before: int = 0  # of those, the ones of VMs that come before it
 
 
 class Joined(Struct, frozen=True, tag=True):
