@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from msgspec import Struct
 from sqlalchemy import Connection
 
@@ -75,6 +77,7 @@ class ActivationRows:
         self._ids = ids
         self._run_id = ids.run_id
         self._lives: dict[int, _Life] = {}
+        self._whole: list[str] = []  # lines of those that appeared and finished in this batch
 
     def create(self, fact: ActivationCreated) -> None:
         self._ids.remember(fact.id, self._ids.activity_ids[fact.activity])
@@ -102,6 +105,9 @@ class ActivationRows:
             life.blocked_by = fact.blocked_by
         if fact.moved_because is not None:
             life.moved_because = fact.moved_because
+        if fact.state is ActivationState.FINISHED and life.created is not None:
+            self._whole.append(self._line(life))
+            del self._lives[fact.id]
 
     def start(self, fact: AttemptStarted) -> None:
         """One of its attempts."""
@@ -112,7 +118,7 @@ class ActivationRows:
 
     def new(self) -> Lines:
         created = (life for life in self._lives.values() if life.created is not None)
-        return Lines(tables.activation, _COLUMNS, map(self._line, created))
+        return Lines(tables.activation, _COLUMNS, chain(self._whole, map(self._line, created)))
 
     def _line(self, life: _Life) -> str:
         fact = life.created
