@@ -19,6 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from scicore.errors import UsageError
 from scicore.provenance.connection import reading, sql_directory
+from scicore.provenance.hold import held_runs
 
 _HEADER = re.compile(r"^-- (\w+): (.+)$")
 _WORK_MEM = "64MB"  # a million rows are joined in memory; PostgreSQL's default would use files
@@ -59,6 +60,8 @@ def run_query(engine: Engine, sql: str, parameters: Mapping[str, object]) -> Ans
         with reading(engine) as connection:
             _allow_one_statement(connection)
             connection.execute(text(f"SET LOCAL work_mem = '{_WORK_MEM}'"))
+            if held_runs(connection):  # the other cores are theirs
+                connection.execute(text("SET LOCAL max_parallel_workers_per_gather = 0"))
             result = connection.execute(text(sql), parameters)
             if not result.returns_rows:
                 raise UsageError("the SQL gives no rows; expected a SELECT")

@@ -13,6 +13,7 @@ from scicore.model.plan import Plan
 from scicore.model.workflow import Workflow
 from scicore.provenance.hold import Hold, is_held
 from scicore.provenance.plans import save_plan
+from scicore.provenance.queries import run_query
 from scicore.provenance.store import prepare_run
 from scicore.provenance.workflows import save_workflow
 from tests.integration.known_runs import FLEET
@@ -75,3 +76,17 @@ def test_a_master_that_was_replaced_writes_nothing_any_more(engine: Engine, run_
     with pytest.raises(UsageError, match="has taken over"):
         old.write(lambda connection: pytest.fail("it wrote"), threading.Event())
     old.close()
+
+
+def test_who_asks_while_a_run_goes_on_leaves_it_the_other_cores(
+    engine: Engine, run_id: int
+) -> None:
+    def workers() -> int:
+        question = "SELECT current_setting('max_parallel_workers_per_gather')::int"
+        ((count,),) = run_query(engine, question, {}).rows
+        return int(str(count))
+
+    hold = Hold(engine, run_id)
+    assert workers() == 0
+    hold.close()
+    assert workers() > 0
