@@ -4,8 +4,8 @@
 
 Real mpirun, real PostgreSQL, real signals: slaves, masters, mpirun, keepers, programs, the
 supervisor and everything at once are killed, the database is restarted, killed, locked and made
-read-only, workspaces are deleted, users press Ctrl-C. What is tested here in a minute
-(tests/acceptance/test_soak.py) runs for as long as you like.
+read-only, workspaces are deleted, users press Ctrl-C, up to four of these at once. The same
+as tests/acceptance/test_soak.py, with other seeds and for as long as you like.
 """
 
 from __future__ import annotations

@@ -13,6 +13,20 @@ import pytest
 from tests.acceptance.console import Console
 from tests.integration.ec2_stand_in import Ec2Server, serving
 
+TOLD = "told"  # a property of a test: a line for whoever reads the end of the output
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed"):
+        for name, text in report.user_properties:
+            if name == TOLD:
+                terminalreporter.write_line(str(text))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest first: the others are shared out beside it."""
+    items.sort(key=lambda item: item.path.name != "test_soak.py")
+
 
 @contextmanager
 def new_home() -> Iterator[Path]:

@@ -120,10 +120,14 @@ class Disturbed:
 
     # --- breaking --------------------------------------------------------------------------------
 
-    def kill(self, *pids: int, number: signal.Signals = signal.SIGKILL) -> None:
+    def kill(self, *pids: int, number: signal.Signals = signal.SIGKILL) -> bool:
+        """Whether there was anybody to get the signal."""
+        hit = False
         for pid in pids:
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
+                hit = True
+        return hit
 
     @contextmanager
     def locked(self, statement: str) -> Iterator[None]:

@@ -1,7 +1,8 @@
 """Faults of all kinds at seeded moments, over as many runs as they need; what was lost is counted.
 
-Each run is taken up again whenever a fault ends it for good (Ctrl-C, a killed supervisor), and at
-its end everything is compared with an undisturbed run.
+They come alone or several at once, so that what one of them calls for is itself disturbed. Each
+run is taken up again whenever a fault ends it for good (Ctrl-C, a killed supervisor), and at its
+end everything is compared with an undisturbed run.
 """
 
 from __future__ import annotations
@@ -23,10 +24,15 @@ from scicore.engine.process import look
 from tests.acceptance.console import SCICUMULUS, Console
 from tests.acceptance.faults import Disturbed
 
-WIDTH = 24
+WIDTH = 40
 PACE_S = 0.15
-CALM_S = (0.1, 1.5)  # between two faults, once the run has gone on after the last one
+CALM_S = (0.05, 0.8)  # before faults come, once the run has gone on after the last ones
+AT_ONCE = (1, 2, 3, 4)  # faults that come together
 STUCK_S = 90.0  # a run that does nothing for so long is not coming back
+
+
+# Exit codes after Ctrl-C, after Ctrl-C while Python was still starting, and when it was killed.
+_BY_US = (4, -signal.SIGINT, -signal.SIGKILL)
 
 
 @dataclass
@@ -48,7 +54,7 @@ class Soak:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    strike: Callable[[Disturbed, random.Random], object]
+    strike: Callable[[Disturbed, random.Random], bool]  # False: there was nothing to hit
     kills: int = 0  # programs that it may end, and that are to be run again
     ends: bool = False  # the run has to be taken up by hand
     counts: bool = False  # as a failure of the program, against max_failure
@@ -58,94 +64,102 @@ def _one(found: list[int], chance: random.Random) -> list[int]:
     return [chance.choice(found)] if found else []
 
 
-def _slave(run: Disturbed, chance: random.Random) -> None:
-    run.kill(*_one(run.ranks()[1:], chance))
+def _slave(run: Disturbed, chance: random.Random) -> bool:
+    return run.kill(*_one(run.ranks()[1:], chance))
 
 
-def _master(run: Disturbed, _: random.Random) -> None:
-    run.kill(*run.ranks()[:1])
+def _master(run: Disturbed, _: random.Random) -> bool:
+    return run.kill(*run.ranks()[:1])
 
 
-def _mpirun(run: Disturbed, _: random.Random) -> None:
-    run.kill(*run.launcher())
+def _mpirun(run: Disturbed, _: random.Random) -> bool:
+    return run.kill(*run.launcher())
 
 
-def _keeper(run: Disturbed, chance: random.Random) -> None:
-    for program in _one(run.programs(), chance):
-        seen = look(program)
-        if seen is not None and seen.parent > 1:
-            run.kill(seen.parent)
+def _keeper(run: Disturbed, chance: random.Random) -> bool:
+    """Of some program that runs."""
+    seen = [each for each in map(look, _one(run.programs(), chance)) if each is not None]
+    return run.kill(*[each.parent for each in seen if each.parent > 1])
 
 
-def _program(run: Disturbed, chance: random.Random) -> None:
-    run.kill(*_one(run.programs(), chance))
+def _program(run: Disturbed, chance: random.Random) -> bool:
+    return run.kill(*_one(run.programs(), chance))
 
 
-def _workspace(run: Disturbed, chance: random.Random) -> None:
+def _workspace(run: Disturbed, chance: random.Random) -> bool:
     for program in _one(run.programs(), chance):
         with suppress(OSError):
             workspace = Path(f"/proc/{program}/cwd").readlink()
             if workspace.is_relative_to(run.console.directory):
                 shutil.rmtree(workspace, ignore_errors=True)
+                return True
+    return False
 
 
-def _doze(run: Disturbed, chance: random.Random) -> None:
-    for rank in _one(run.ranks(), chance):
-        run.kill(rank, number=signal.SIGSTOP)
-        time.sleep(chance.uniform(0.1, 1.5))
-        run.kill(rank, number=signal.SIGCONT)
+def _doze(run: Disturbed, chance: random.Random) -> bool:
+    ranks = _one(run.ranks(), chance)
+    hit = run.kill(*ranks, number=signal.SIGSTOP)
+    time.sleep(chance.uniform(0.1, 1.5) * hit)
+    run.kill(*ranks, number=signal.SIGCONT)
+    return hit
 
 
-def _supervisor(run: Disturbed, _: random.Random) -> None:
-    run.kill(run.process.pid)
+def _supervisor(run: Disturbed, _: random.Random) -> bool:
+    return run.process.poll() is None and run.kill(run.process.pid)
 
 
-def _everything(run: Disturbed, _: random.Random) -> None:
-    run.kill(*run.console.processes())
+def _everything(run: Disturbed, _: random.Random) -> bool:
+    return run.kill(*run.console.processes())
 
 
-def _ctrl_c(run: Disturbed, _: random.Random) -> None:
-    run.kill(run.process.pid, number=signal.SIGINT)
+def _ctrl_c(run: Disturbed, _: random.Random) -> bool:
+    return run.process.poll() is None and run.kill(run.process.pid, number=signal.SIGINT)
 
 
-def _ctrl_c_twice(run: Disturbed, chance: random.Random) -> None:
-    run.kill(run.process.pid, number=signal.SIGINT)
-    time.sleep(chance.uniform(0.0, 0.5))
-    run.kill(run.process.pid, number=signal.SIGINT)
+def _ctrl_c_twice(run: Disturbed, chance: random.Random) -> bool:
+    hit = _ctrl_c(run, chance)
+    time.sleep(chance.uniform(0.0, 0.5) * hit)
+    _ctrl_c(run, chance)
+    return hit
 
 
-def _sessions(run: Disturbed, _: random.Random) -> None:
+def _sessions(run: Disturbed, _: random.Random) -> bool:
     with psycopg.connect(run.console.url, autocommit=True) as connection:
-        connection.execute(
+        ended = connection.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
+        ).fetchall()
+    return bool(ended)
 
 
-def _lock(run: Disturbed, chance: random.Random) -> None:
+def _lock(run: Disturbed, chance: random.Random) -> bool:
     table = chance.choice(["activation", "attempt", "tuple", "vm"])
     with run.locked(f"LOCK TABLE {table}"):
         time.sleep(chance.uniform(0.2, 1.0))
         if chance.random() < 0.5:
             _master(run, chance)
+    return True
 
 
-def _read_only(run: Disturbed, chance: random.Random) -> None:
+def _read_only(run: Disturbed, chance: random.Random) -> bool:
     run.setting("default_transaction_read_only", "on")
     time.sleep(chance.uniform(0.2, 1.5))
     run.setting("default_transaction_read_only", "off")
+    return True
 
 
-def _restart(run: Disturbed, chance: random.Random) -> None:
+def _restart(run: Disturbed, chance: random.Random) -> bool:
     assert run.console("db", "stop").code == 0
     time.sleep(chance.uniform(0.0, 2.0))
     assert run.console("db", "start").code == 0
+    return True
 
 
-def _postmaster(run: Disturbed, _: random.Random) -> None:
+def _postmaster(run: Disturbed, _: random.Random) -> bool:
     file = run.console.home / "postgres/data/postmaster.pid"
     os.kill(int(file.read_text().split()[0]), signal.SIGKILL)
     assert run.console("db", "start").code == 0  # whoever comes first, this or the supervisor
+    return True
 
 
 KINDS: Mapping[str, Kind] = {
@@ -203,7 +217,7 @@ def _disturb(
             out, err = run.process.communicate()
             if code in (0, 1) or "there is nothing left to run" in err:
                 break
-            if code not in (4, -signal.SIGKILL):  # after Ctrl-C, or killed by us
+            if code not in _BY_US:
                 done.problems.append(
                     f"run {done.runs} ended with {code}: {out[-500:]} {err[-1500:]}"
                 )
@@ -218,13 +232,16 @@ def _disturb(
             done.problems.append(f"run {done.runs} is stuck after {list(done.faults)[-3:]}")
             return
         if strike_at and now >= strike_at and done.survived < faults:
-            if not waiting:
-                waiting.extend(sorted(KINDS))
-                chance.shuffle(waiting)
-            name = waiting.pop()
-            KINDS[name].strike(run, chance)
-            done.faults[name] += 1
-            allowed += KINDS[name].kills
+            for _ in range(min(chance.choice(AT_ONCE), faults - done.survived)):
+                if not waiting:
+                    waiting.extend(sorted(KINDS))
+                    chance.shuffle(waiting)
+                name = waiting.pop()
+                if KINDS[name].strike(run, chance):
+                    done.faults[name] += 1
+                    allowed += KINDS[name].kills
+                else:  # another has been there before
+                    waiting.insert(0, name)
             strike_at = 0.0
             seen = run.starts("square").total() + run.starts("add").total()
             moved_at = time.monotonic()
