@@ -193,8 +193,6 @@ class Pool:
         kind = FunctionWorker if activity.function else StdinWorker
         worker = kind(activity, slots, directory, self._directories, environment)
         worker.mark = mark
-        worker.note_stderr()
-        worker.note_stderr()  # of the process before it
         self._workers[slots[0], activity.tag] = worker
         self._register(worker, worker.process.pidfd, select.EPOLLIN)
         for outlet in worker.outlets:
@@ -240,6 +238,7 @@ class Pool:
 
     def _hear(self, worker: Worker, news: News, now: float, *, dead: bool = False) -> None:
         worked = bool(worker.tasks)
+        stderr_size = worker.stderr_size()
         ended = worker.answers()
         news.ended.extend(ended)
         if worker.mute_since is not None:  # nothing will come, and it would be heard for ever
@@ -251,7 +250,7 @@ class Pool:
             before_s = self._recent_s.get(tag, took_s)
             self._recent_s[tag] = before_s + 0.3 * (took_s - before_s)
             if not dead:
-                worker.note_stderr()
+                worker.note_stderr(stderr_size)
         if worker.leaving:
             self._see_off(worker)
         elif worked and not worker.tasks:

@@ -86,7 +86,7 @@ class Worker:
         self._outbox = bytearray()
         self._inlet = -1  # where it reads from
         self._outlet = -1  # where it answers
-        self._stderr_read = self._stderr_size = 0  # bytes that belong to those before; seen last
+        self._stderr_read = self._stderr_size = self.stderr_size()  # not of this task; seen last
 
     # --- giving --------------------------------------------------------------------------------
 
@@ -273,12 +273,17 @@ class Worker:
             return ""
         return text.replace("\x00", "\ufffd").strip()
 
-    def note_stderr(self) -> None:
-        """What was there when we looked last belongs to tasks that have been answered; what came
-        since may be the present one's."""
-        with contextlib.suppress(OSError):
-            size = (self.directory / STDERR).stat().st_size
-            self._stderr_read, self._stderr_size = self._stderr_size, size
+    def stderr_size(self) -> int:
+        try:
+            return (self.directory / STDERR).stat().st_size
+        except OSError:
+            return 0
+
+    def note_stderr(self, size: int) -> None:
+        """So much of it was there *before* the answers that were just heard. The task that it was
+        at then may have written some of that, but none after it: what was there at the look
+        before this one is surely of tasks that have been answered by now."""
+        self._stderr_read, self._stderr_size = self._stderr_size, size
 
 
 def open_log(directory: Path, name: str) -> int:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import os
+import select
 import shlex
 import sys
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
+from scicore.engine import pool
+from scicore.engine.lines import StdinWorker
 from scicore.engine.runner import Runner
+from scicore.engine.streams import STDERR
 from scicore.engine.wire import Welcome
 from scicore.execution.messages import AttemptEnded, Start
 from scicore.model.activation import Cause
@@ -79,6 +86,8 @@ PROGRAM = """
         if value == "mute":
             import os, time
             os.close(1); time.sleep(1000)
+        if value == "slow":
+            import time; time.sleep(0.05)
         if value == "two": print(value)
         if value == "wrong": print("a;b;c")
         elif value != "none": print(value)
@@ -327,6 +336,10 @@ def test_it_may_answer_with_none_or_many(place: Place) -> None:
     assert rows(ended) == [(), (("two",), ("two",)), (("one",),)]
 
 
+def wait_for_end(pidfd: int) -> None:
+    assert select.select([pidfd], [], [], 30.0)[0]
+
+
 def test_a_malformed_answer_fails_its_activation_alone(place: Place) -> None:
     ended = place.run(place.program(), "a", "wrong", "b", "c")
     wrong = ended.pop(1)
@@ -346,6 +359,41 @@ def test_its_death_fails_the_activation_that_it_was_at(place: Place) -> None:
     assert causes(ended) == [Cause.FINISHED] * 22
     assert (dead.cause, dead.exit_code) == (Cause.EXIT_CODE, 1)
     assert dead.stderr_tail.endswith("dead")
+
+
+def test_last_words_are_its_own_however_late_they_are_looked_at(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between hearing answers and whatever comes next, the program goes on until it has died."""
+    said = place.directory / "runs/work/worker-vm-1-1" / STDERR
+    hear = StdinWorker.heard
+
+    def heard(worker: StdinWorker) -> bytes:
+        data = hear(worker)
+        until = time.monotonic() + 0.5
+        while data and not said.stat().st_size and time.monotonic() < until:
+            time.sleep(0.01)
+        return data
+
+    monkeypatch.setattr(StdinWorker, "heard", heard)
+    monkeypatch.setattr(pool, "HELD_S", 1000.0)  # it has all that waits in hand
+    ended = place.run(place.program(), "a", "slow", "slow", "slow", "die")
+    assert ended[-1].stderr_tail == "dead"
+
+
+def test_what_it_says_before_anybody_looks_is_not_the_one_befores(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = StdinWorker.__init__
+
+    def slowly(worker: StdinWorker, *details: Any) -> None:
+        made(worker, *details)
+        wait_for_end(worker.process.pidfd)
+
+    monkeypatch.setattr(StdinWorker, "__init__", slowly)
+    stillborn = replace(place.program(), command="sh -c 'echo no licence >&2; exit 3'")
+    first, second = place.run(stillborn, "a", "b")
+    assert [first.stderr_tail, second.stderr_tail] == ["no licence"] * 2
 
 
 def test_a_program_that_hangs_is_ended_after_its_timeout(place: Place) -> None:
