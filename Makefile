@@ -27,7 +27,7 @@ test: $(STAMP) ## linters, strict types, all tests
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
-	$(BIN)/python -m pytest -q --numprocesses 3 --dist loadfile  # most tests wait for processes
+	$(BIN)/python -m pytest -q --numprocesses 4 --dist loadfile --no-loadscope-reorder  # most tests wait, the longest come first
 
 bench: $(STAMP) ## activations per second through the whole stack
 	$(BIN)/python bench/throughput.py
