@@ -154,11 +154,10 @@ class Activations:
 
     # --- waiting ---------------------------------------------------------------------------------
 
-    def make_ready(self, entry: Entry, because: str = "", avoid: str = "") -> None:
-        """For the first time, or again; then `because` says why not where it was, and `avoid`
-        which VM it should not go to."""
+    def make_ready(self, entry: Entry, because: str = "") -> None:
+        """For the first time, or again; then `because` says why not where it was."""
         self.ledger.move(entry, READY)
-        self.place(entry, entry.activation.name, because, avoid)
+        self.place(entry, entry.activation.name, because)
         self.tell_moved(entry)
 
     def move_elsewhere(self, waiting: list[Work], because: str) -> None:
@@ -167,7 +166,7 @@ class Activations:
             entry.vm, entry.moved_because = self._dispatcher.put(work, self.at, because)
             self.tell_moved(entry)
 
-    def place(self, entry: Entry, name: str, because: str = "", avoid: str = "") -> None:
+    def place(self, entry: Entry, name: str, because: str = "") -> None:
         """Queries run in the database, on the master's word; everything else on a VM."""
         work = entry.work
         if work is None:
@@ -175,8 +174,7 @@ class Activations:
         if self._activities[work.activity].operator in QUERIES:
             entry.vm, entry.moved_because = self._dispatcher.put_on_master(work)
         else:
-            placed = self._dispatcher.put(work, self.at, because, avoid)
-            entry.vm, entry.moved_because = placed
+            entry.vm, entry.moved_because = self._dispatcher.put(work, self.at, because)
 
     def work(self, activation: Activation, name: str) -> Work:
         activity = self._activities[activation.activity]

@@ -49,14 +49,14 @@ class Balance:
         if head is None or not (self._late(head, busy, now) or self._pace.is_slow(busy)):
             return None
         wait_s = busy.free_at(head, now) - now
-        if idle.could_hold(head) and idle.has_room(head):
+        if idle.suits(head) and idle.has_room(head):
             gain_s = self._gain_s(head, idle, busy, wait_s)
             if gain_s > 0:
                 return gain_s, head
         last = busy.last()
         if last is None or last is head:
             return None
-        if not (idle.could_hold(last) and idle.has_room(last)):
+        if not (idle.suits(last) and idle.has_room(last)):
             return None
         gain_s = self._gain_s(last, idle, busy, wait_s + busy.backlog_s / busy.slots)
         return (gain_s, last) if gain_s > 0 else None

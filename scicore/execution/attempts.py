@@ -204,7 +204,8 @@ class Attempts:
         elif not vm:
             self._activations.make_ready(entry, because)
         elif self._leaves(cause):
-            self._activations.make_ready(entry, because, avoid=vm)
+            self._dispatcher.shun(entry.work, vm)
+            self._activations.make_ready(entry, because)
         else:
             self._activations.make_ready(entry)
 

@@ -127,6 +127,10 @@ class Dispatcher:
         work.barred += (vm,)
         return any(lane.usable and lane.could_hold(work) for lane in self._lanes)
 
+    def shun(self, work: Work, vm: str) -> None:
+        """It failed there: rather another VM, as long as there is one."""
+        work.shunned += (vm,)
+
     @property
     def anyone_left(self) -> bool:
         return any(not lane.lost for lane in self._lanes)
@@ -152,16 +156,13 @@ class Dispatcher:
             work.unit_s = self._policy.unit_s(activity)
         return work
 
-    def put(self, work: Work, now: float = 0.0, because: str = "", avoid: str = "") -> Placed:
-        """Let the activation wait; with no VM left, for one to return.
-
-        `because` is why it could not stay where it was; `avoid` a VM that it must not go to, if
-        there is another.
-        """
+    def put(self, work: Work, now: float = 0.0, because: str = "") -> Placed:
+        """Let the activation wait; with no VM left, for one to return. `because` is why it could
+        not stay where it was."""
         if self._shared is not None:
             self._shared.push(work)
             return None, ""
-        lane, why = self._placing.place(work, now, because, avoid)
+        lane, why = self._placing.place(work, now, because)
         est_s = self._pace.expected_s(work, lane) if self._adaptive else work.unit_s
         lane.push(work, est_s)
         self._touched.add(lane.index)
@@ -330,7 +331,7 @@ class Dispatcher:
         lanes = [
             lane
             for lane in self._hungry.values()
-            if lane.vm != busy and lane.could_hold(work) and lane.has_room(work)
+            if lane.vm != busy and lane.suits(work) and lane.has_room(work)
         ]
         if not lanes:
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import heapq
 
-from scicore.execution.lanes import UNFORESEEN, Lane, Lanes, Work
+from scicore.execution.lanes import UNFORESEEN, Lane, Lanes, Work, untried
 from scicore.execution.policy import Policy
 
 CLASSES = 16  # kinds of requests that are looked at for one free slot
@@ -16,16 +16,16 @@ class SharedQueue:
         self._policy = policy
         self.waiting: dict[int, Work] = {}
         self._arrived = 0
-        # Requests that ask for the same wait together, so that one that has to wait for a large
-        # VM does not hold up the small ones behind it.
-        self._classes: dict[tuple[int, int], list[tuple[int, int, Work]]] = {}
+        # Those that can go to the same VMs wait together, so that one that has to wait for a
+        # large VM, or for one where it has not failed, does not hold up the others behind it.
+        self._classes: dict[tuple[object, ...], list[tuple[int, int, Work]]] = {}
 
     def push(self, work: Work) -> None:
         if work.position >= UNFORESEEN:  # another attempt keeps its place
             work.position = self._arrived
             self._arrived += 1
         self.waiting[work.id] = work
-        heap = self._classes.setdefault((work.cpus, work.memory_mb), [])
+        heap = self._classes.setdefault((work.cpus, work.memory_mb, work.shunned), [])
         heapq.heappush(heap, (work.position, work.id, work))
 
     def remove(self, work: Work) -> None:
@@ -39,8 +39,8 @@ class SharedQueue:
         """
         for work in self._oldest() if free else ():
             fit = [lane for lane in free if lane.could_hold(work) and lane.has_room(work)]
-            if not fit:
-                holders = [lane for lane in lanes.fit(work) if lane.takes]
+            if not fit or work.shunned:
+                holders = untried(work, [lane for lane in lanes.fit(work) if lane.takes])
                 fit = [lane for lane in free if lane in holders and lane.has_room(work)]
                 if not fit and holders:
                     kept = max(holders, key=lambda lane: (lane.free, -lane.index))

@@ -39,6 +39,7 @@ class Work:
         "memory_mb",
         "planned_vm",
         "position",
+        "shunned",
         "start_s",
         "unit_s",
         "warm",
@@ -50,6 +51,7 @@ class Work:
         self.cpus = cpus
         self.memory_mb = memory_mb
         self.barred: tuple[str, ...] = ()  # VMs on which it cannot run
+        self.shunned: tuple[str, ...] = ()  # VMs on which it failed: rather any other
         self.position = UNFORESEEN
         self.planned_vm = ""  # empty = unforeseen
         self.start_s = 0.0  # planned, from the start of the run
@@ -114,6 +116,10 @@ class Lane:
         if work.barred and self.vm in work.barred:
             return False
         return work.cpus <= self.slots and not (self.memory_mb and work.memory_mb > self.memory_mb)
+
+    def suits(self, work: Work) -> bool:
+        """It could hold it, and it has not failed here."""
+        return self.vm not in work.shunned and self.could_hold(work)
 
     def has_room(self, work: Work) -> bool:
         """Right now. Who asks for more than the VM has gets all of it."""
@@ -245,6 +251,14 @@ class Lane:
         assert self.free_mb == self.memory_mb - used_mb
         assert self.free_mb >= 0, f"{self.vm} is short of memory"
         assert self.joined or not self.running, f"{self.vm} runs work before it joined"
+
+
+def untried(work: Work, lanes: list[Lane]) -> list[Lane]:
+    """Those on which it has not failed; else all but the one on which it failed last."""
+    if not work.shunned:
+        return lanes
+    new = [lane for lane in lanes if lane.vm not in work.shunned]
+    return new or [lane for lane in lanes if lane.vm != work.shunned[-1]] or lanes
 
 
 class Lanes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scicore.execution.adaptive import Balance
-from scicore.execution.lanes import Lane, Lanes, Work
+from scicore.execution.lanes import Lane, Lanes, Work, untried
 from scicore.execution.pace import Pace
 from scicore.execution.policy import Policy
 
@@ -18,19 +18,18 @@ class Placing:
         self._balance = balance
         self._adaptive = adaptive
 
-    def place(self, work: Work, now: float, because: str, avoid: str) -> tuple[Lane, str]:
+    def place(self, work: Work, now: float, because: str) -> tuple[Lane, str]:
         """The VM, and why it is not the planned one: `because`, if the caller knows better."""
         planned = self._lanes.find(work.planned_vm)
-        if planned is not None and self._suits(planned, work, avoid):
+        if planned is not None and self._suits(planned, work):
             return planned, ""
-        fit = self._lanes.fit(work)
-        fit = [lane for lane in fit if lane.vm != avoid] or fit
+        fit = untried(work, self._lanes.fit(work))
         lane, why = self._choose(work, planned, fit, now)
         return lane, because if why and because else why
 
-    def _suits(self, planned: Lane, work: Work, avoid: str) -> bool:
+    def _suits(self, planned: Lane, work: Work) -> bool:
         """Nothing speaks against the VM that the plan wants."""
-        if not planned.usable or planned.vm == avoid or not planned.could_hold(work):
+        if not (planned.usable and planned.suits(work)):
             return False
         return not (self._adaptive and self._pace.is_slow(planned))
 

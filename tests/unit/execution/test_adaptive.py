@@ -62,6 +62,20 @@ def test_an_idle_vm_takes_over_what_is_late_elsewhere() -> None:
     assert (moved.vm, moved.moved_because) == ("vm-2", "idle vm")
 
 
+def test_an_idle_vm_does_not_take_back_what_failed_with_it() -> None:
+    """One that fails at once is always idle, and what it failed is late by then."""
+    stage = planned(
+        replace(tuples(2), reliability=0.9, max_attempts=3),
+        ("work.1", "vm-1", 0.0, 10.0),
+        ("work.2", "vm-2", 0.0, 1.0),
+    )
+    stage.begin("vm-1", "vm-2")
+    stage.fail("work.2")
+    assert stage.tick(8.0) == []
+    assert stage.started(finished(stage, "work.1", 9.0, 9.0)) == ["work.2"]
+    assert stage.order("work.2").vm == "vm-1"
+
+
 def test_an_idle_vm_helps_even_where_the_plan_expects_that_nothing_takes_time() -> None:
     stage = planned(tuples(9), *((f"work.{line}", "vm-1", 0.0, 0.0) for line in range(1, 10)))
     stage.begin("vm-1", "vm-2")

@@ -71,6 +71,24 @@ def test_another_attempt_comes_before_what_got_ready_later() -> None:
     assert stage.started(stage.fail("work.1")) == ["work.1"]
 
 
+def test_what_failed_on_a_doubtful_vm_waits_for_another_and_holds_nobody_up() -> None:
+    spec = replace(asking("1", "1", "1"), max_attempts=2, reliability=0.9)
+    stage = dynamic(spec, 1, 1)
+    stage.begin("vm-1", "vm-2")
+    assert stage.started(stage.fail("work.1")) == ["work.3"]  # vm-1 is free
+    stage.finish("work.3", ("x",))
+    assert stage.started(stage.finish("work.2", ("x",))) == ["work.1"]
+    assert stage.order("work.1").vm == "vm-2"
+
+
+def test_the_only_vm_left_gets_also_what_failed_there() -> None:
+    spec = replace(asking("1", "1"), max_attempts=2, reliability=0.9)
+    stage = dynamic(spec, 1, 1)
+    stage.begin("vm-1", "vm-2")
+    stage.fail("work.1")
+    assert stage.started(stage.lose("vm-2")) == ["work.1"]
+
+
 def test_a_lost_vms_work_goes_to_whoever_is_free() -> None:
     stage = dynamic(asking("1", "1"), 1, 1)
     stage.begin("vm-1", "vm-2")

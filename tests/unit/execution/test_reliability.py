@@ -104,6 +104,17 @@ def test_what_failed_on_a_doubtful_vm_is_tried_on_another() -> None:
     assert stage.execution.ledger[1].moved_because == "failed there"
 
 
+def test_what_failed_on_one_vm_and_then_on_another_goes_to_a_third() -> None:
+    stage = stage_of(3, 1, 1, 1)
+    ran = [stage.order("work.1").vm]
+    stage.finish("work.2", ("x",))
+    stage.finish("work.3", ("x",))
+    for _ in range(2):
+        stage.fail("work.1")
+        ran.append(stage.order("work.1").vm)
+    assert sorted(ran) == ["vm-1", "vm-2", "vm-3"]
+
+
 def test_without_a_wish_for_reliability_nobody_is_drained() -> None:
     stage = stage_of(60, 1, 1, 1, reliability=0.0)
     play(stage, "vm-2")
