@@ -39,6 +39,7 @@ READER = """
 """
 NAP_S = 0.05  # what programs do while somebody reads: they leave the processors alone
 IDLE_S = 10.0
+LINKS, LINK_S = 30, 0.2  # of a chain
 TIMES = {"montage": 3}  # in each round: it is over in half a second, and varies by a third
 
 
@@ -138,6 +139,18 @@ def idle_share(directory: Path, slots: int) -> float:
     return share
 
 
+def wake_up_s(directory: Path, slots: int) -> float:
+    """When everybody sleeps: from a program's end to the start of the one that waits for it."""
+    spec = workloads.chain(directory / "chain", LINKS, f"/bin/sleep {LINK_S}")
+    run_id = workloads.run(spec, slots).run_id
+    (row,) = workloads.ask(
+        "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM gap)) AS s FROM"
+        " (SELECT started_at - lag(ended_at) OVER (ORDER BY started_at) AS gap"
+        f" FROM attempt WHERE run_id = {run_id}) AS links"
+    )
+    return float(row["s"])
+
+
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     counts = {
         "program": options.activations,
@@ -150,6 +163,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         samples = rates(directory, counts, options.slots, options.repeats, options.peers_python)
         slowdown = with_reader(directory, options.slots, options.repeats)
         idle = idle_share(directory, options.slots)
+        wake_up = wake_up_s(directory, options.slots)
     spawn, pool = median(samples, "spawn"), median(samples, "pool")
     return {
         "activations": options.activations,
@@ -176,6 +190,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "around_s": median(samples, "program around"),
         "reader_slowdown": slowdown,
         "idle_cpu_share": idle,
+        "wake_up_ms": 1000 * wake_up,
         "load_before": load,
         "machine": workloads.machine(),
     }
@@ -211,6 +226,7 @@ def main() -> None:
         ("one activation, the whole command, s", "start_up_s", ".2f"),
         ("a heavy reader makes a run longer by", "reader_slowdown", ".1%"),
         ("master, slaves, keepers while programs sleep", "idle_cpu_share", ".1%"),
+        ("from an end to the next start then, ms", "wake_up_ms", ".1f"),
     ):
         print(f"  {text:46s} {format(result[name], form):>10s}")
     print("  peers, most of which record nothing; programs also as ratio to the loop")

@@ -79,6 +79,18 @@ def functions(directory: Path, count: int, body: str = "return None") -> Path:
     return spec
 
 
+def chain(directory: Path, count: int, command: str) -> Path:
+    """Programs each of which waits for the one before it."""
+    return edges(directory, command, [(str(n), str(n - 1) if n else "") for n in range(count)])
+
+
+def edges(directory: Path, command: str, rows: Iterable[Sequence[str]]) -> Path:
+    """Programs, each with an id and those of its parents."""
+    fields = ["ID", "PARENTS"]
+    spec = specification(command, fields, 'id="ID" parents="PARENTS"')
+    return write(directory, spec, fields, rows)
+
+
 def montage(directory: Path, count: int) -> Path:
     """Programs with the dependencies of a mosaic."""
     place = ROOT / "workflows/montage_trace/generate.py"
@@ -89,10 +101,7 @@ def montage(directory: Path, count: int) -> Path:
     sys.modules[found.name] = module
     found.loader.exec_module(module)
     jobs = module.mosaic(count, 1).jobs
-    rows = [(job.id, " ".join(job.parents)) for job in jobs]
-    fields = ["ID", "PARENTS"]
-    spec = specification(PROGRAM, fields, 'id="ID" parents="PARENTS"')
-    return write(directory, spec, fields, rows)
+    return edges(directory, PROGRAM, [(job.id, " ".join(job.parents)) for job in jobs])
 
 
 def command(spec: Path, slots: int, *options: str) -> list[str]:

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from provisioning.catalog import CATALOG
 from provisioning.netns import Netns
 from provisioning.provider import Cluster, LaunchRequest
+from scicore.model.cloud import parse_fleet
 from tests.acceptance.console import SCICUMULUS, Console
 from tests.acceptance.site import (
     GATE,
@@ -97,6 +99,22 @@ def test_every_activation_runs_on_the_vm_that_the_plan_named(site: Site) -> None
     for vm in told:
         started = site.on_host(vm, spec.parent / "bin/started").read_text().split()
         assert len(started) == sum(each[2] == vm for each in seen)
+
+
+def test_a_run_stops_when_its_money_is_spent_and_what_runs_may_end(site: Site) -> None:
+    """A minute of each VM is billed at least, so that it takes a minute."""
+    spec = write_workflow(site.directory / "dear", [Step("one", f"sleep 5\n{PASS_ON}")], rows(60))
+    per_hour_usd = sum(vm.type.price_usd_per_hour for vm in parse_fleet(FLEET, CATALOG).vms)
+    most_usd = per_hour_usd * 61 / 3600
+    limit = f'<constraint workflow_exectag="x" max_financial_cost="{most_usd:.6f}"/>'
+    environment = '<environment type="LOCAL"/>'
+    spec.write_text(spec.read_text().replace(environment, environment + limit))
+    said = site.console("run", spec, "--cluster", site.name, "--algorithm", "heft", "--json")
+    assert said.code == 4, said
+    ran = said.document
+    assert ran["state"] == "stopped"
+    assert "max_financial_cost" in ran["reason"]
+    assert 0 < ran["finished"] == ran["attempts"] < 60
 
 
 def test_a_run_outlives_a_host_that_is_cut_off_and_takes_a_new_one_in(site: Site) -> None:
