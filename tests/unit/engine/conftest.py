@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.engine.program_bench import Bench
+from tests.unit.engine.warm_bench import Place
 
 
 @pytest.fixture
@@ -15,3 +16,10 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     bench = Bench(tmp_path)
     yield bench
     bench.close()
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    place = Place(tmp_path)
+    yield place
+    place.close()
