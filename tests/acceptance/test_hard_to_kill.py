@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from scicore.engine.process import look
-from tests.acceptance.console import Console, eventually
+from tests.acceptance.console import SCICUMULUS, Console, eventually, finish
 from tests.acceptance.faults import Disturbed
 
 
@@ -69,8 +69,13 @@ def test_kill_of_a_keeper_costs_only_what_it_ran(run: Disturbed) -> None:
 def test_kill_of_the_supervisor_then_resume(run: Disturbed) -> None:
     run.start()
     run.begun(3)
-    run.kill(run.process.pid)
-    run.resumed()
+    with run.held():  # its job goes on without it, and could be done before we are back
+        run.kill(run.process.pid)
+        resuming = run.console.start(SCICUMULUS, "resume", str(run.run_id), "--json")
+        assert resuming.stderr is not None
+        assert "a master that is at work; waiting for it" in resuming.stderr.readline()
+    said = finish(resuming)
+    assert (said.code, said.document["state"]) == (0, "finished"), said
     run.nothing_was_lost()
 
 

@@ -145,8 +145,9 @@ def test_the_workspace_is_private_fresh_and_the_working_directory(bench: Bench) 
     ],
 )
 def test_only_a_workspace_in_which_nothing_was_left_is_handed_on(
-    bench: Bench, code: str, kept: bool
+    bench: Bench, code: str, kept: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("scicore.engine.runner.LONG_S", 60.0)  # however slow Python is today
     silent = replace(WORK, output=Relation("nothing", ()), command=bench.python(code))
     runner = bench.runner(silent, adopts_orphans=True)
     for id in (1, 2):
