@@ -69,19 +69,23 @@ def command(
     price; later on, those that are lost.
     """
     from scicore.cli.steering import steer
-    from scicore.cli.supervision import Job, report, see_through
+    from scicore.cli.supervision import Job, report, see_through, standing, steady
     from scicore.errors import UsageError
     from scicore.model.activation import RunState
     from scicore.provenance.connection import connect
     from scicore.provenance.hold import is_held
-    from scicore.provenance.reader import resolve_run, run_summary
-    from scicore.provenance.store import close_run, load_run
+    from scicore.provenance.reader import resolve_run
+    from scicore.provenance.store import load_run, reopen_run
 
     database = connect(database_url)
-    with database.engine.connect() as connection:
-        run_id = resolve_run(connection, run)
-        stored = load_run(connection, run_id, whole=False)
-        held = is_held(connection, run_id)
+
+    def look() -> tuple[int, StoredRun, bool]:
+        with database.engine.connect() as connection:
+            run_id = resolve_run(connection, run)
+            stored = load_run(connection, run_id, whole=False)
+            return run_id, stored, is_held(connection, run_id)
+
+    run_id, stored, held = steady(database, look)
     if held and stored.state is RunState.PAUSED:
         steer(str(run_id), "resume", database_url, as_json)
         return 0
@@ -95,15 +99,13 @@ def command(
         _wait_for_master(database, run_id)
     fleet, directory = stored.plan.fleet, stored.directory
     hosts = _hosts(stored, hostfile)
-    with database.engine.connect() as connection:
-        summary = run_summary(connection, run_id)
-    if summary.state is RunState.PAUSED:  # with nobody there to be told that it goes on
-        close_run(database.engine, run_id, RunState.INTERRUPTED)
+    summary = steady(database, lambda: standing(database, run_id))
     if summary.state not in (RunState.FINISHED, RunState.FAILED):
         wish = Wish(replacements, substitutes, budget, yes)
         with _lease(hosts, database_url):
             mending = _replacement(stored, hosts, wish, database, database_url)
             job = Job(run_id, directory, fleet, hosts, mending)
+            steady(database, lambda: reopen_run(database.engine, run_id))
             summary = see_through(database, job, to_stderr=as_json)
     return report(summary, as_json=as_json)
 

@@ -8,10 +8,10 @@ import contextlib
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from scicore import config
 from scicore.cli.output import print_json, say
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from scicore.cli.hosts import Hosts
     from scicore.cli.replacing import Replacement
     from scicore.engine.launch import EarlyJob, Outcome
+    from scicore.model.activation import RunState
     from scicore.model.cloud import Fleet
     from scicore.provenance.connection import Database
     from scicore.provenance.reader import RunSummary
@@ -34,10 +35,13 @@ GOING_ON = ("prepared", "running", "paused")
 _TOLD = range(config.TOLD + 1, config.TOLD + 6)
 _INFRASTRUCTURE = config.TOLD + 3
 _VANISH_S = 2.0  # until the session of a master that has left is gone
+_CLOSE_S = 10.0  # a database that is away does not keep somebody who wants to leave for longer
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 LOOK_S = 1.0  # between two looks at the hostfile
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,20 +87,17 @@ def see_through(
     """
     from scicore.errors import LaunchError
     from scicore.model.activation import RunState
-    from scicore.provenance.patience import PATIENCE_S
-    from scicore.provenance.store import close_run
 
-    patience_s = config.seconds(config.DATABASE_PATIENCE, PATIENCE_S)
     with _keepers_end(job):
         try:
-            summary = _see_through(database, job, patience_s, to_stderr, early)
+            summary = _see_through(database, job, to_stderr, early)
             _learn_from(database, summary)
             return summary
         except KeyboardInterrupt:  # it came while no mpirun was there to be asked
-            close_run(database.engine, job.run_id, RunState.STOPPED)
+            _close(database, job.run_id, RunState.STOPPED)
             raise
         except LaunchError:  # no host is left
-            close_run(database.engine, job.run_id, RunState.INTERRUPTED)
+            _close(database, job.run_id, RunState.INTERRUPTED)
             raise
 
 
@@ -134,13 +135,12 @@ def _keepers_end(job: Job) -> Iterator[None]:
 
 
 def _see_through(
-    database: Database, job: Job, patience_s: float, to_stderr: bool, early: EarlyJob | None
+    database: Database, job: Job, to_stderr: bool, early: EarlyJob | None
 ) -> RunSummary:
     from scicore.engine.launch import supervise
     from scicore.errors import DatabaseError
     from scicore.model.activation import RunState
     from scicore.provenance.moment import Watch
-    from scicore.provenance.store import close_run
     from scicore.reports.progress import Progress
 
     run_id = job.run_id
@@ -184,7 +184,7 @@ def _see_through(
             )
             begun = None
             waited = outcome.exit_code == _INFRASTRUCTURE  # the master has been patient already
-            summary = _take_stock(database, run_id, outcome, 0.0 if waited else patience_s)
+            summary = _take_stock(database, run_id, outcome, 0.0 if waited else None)
             if summary.state not in GOING_ON:
                 break
             if outcome.left and not outcome.stop_asked:
@@ -194,8 +194,7 @@ def _see_through(
             recorded = summary.attempts
             if outcome.stop_asked or outcome.exit_code in _TOLD or in_vain >= IN_VAIN:
                 state = RunState.STOPPED if outcome.stop_asked else RunState.INTERRUPTED
-                close_run(database.engine, run_id, state)
-                summary = _read(database, run_id)
+                summary = _close(database, run_id, state)
                 break
             say(
                 f"the MPI job ended (exit code {outcome.exit_code}) before the run did; it is "
@@ -210,25 +209,22 @@ def _see_through(
     return summary
 
 
-def _take_stock(database: Database, run_id: int, outcome: Outcome, patience_s: float) -> RunSummary:
+def _take_stock(
+    database: Database, run_id: int, outcome: Outcome, patience_s: float | None
+) -> RunSummary:
     """How far the run is, now that its job has ended; a database that is away is waited for."""
     from scicore.errors import DatabaseError, UsageError
-    from scicore.provenance.patience import AWAY, patiently, reason
+    from scicore.provenance.patience import AWAY, reason
     from scicore.provenance.store import try_to_write
 
     def look() -> RunSummary:
-        summary = _read(database, run_id)
+        summary = standing(database, run_id)
         if summary.state in GOING_ON:
             try_to_write(database.engine, run_id)  # the next master must be able to
         return summary
 
     try:
-        summary = patiently(
-            look,
-            patience_s,
-            meanwhile="programs go on, the run is taken up again when it does",
-            again=lambda: _revive(database),
-        )
+        summary = steady(database, look, patience_s)
         if summary.state in GOING_ON and outcome.exit_code == 0 and _held(database, run_id):
             raise UsageError(
                 f"run {run_id} is being executed by another master",
@@ -244,17 +240,45 @@ def _take_stock(database: Database, run_id: int, outcome: Outcome, patience_s: f
     return summary
 
 
+def _close(database: Database, run_id: int, state: RunState) -> RunSummary:
+    """A run that still counts as going on ended like this; how it stands now."""
+    from scicore.provenance.store import close_run
+
+    def close() -> RunSummary:
+        close_run(database.engine, run_id, state)
+        return standing(database, run_id)
+
+    return steady(database, close, _CLOSE_S)
+
+
 def _held(database: Database, run_id: int) -> bool:
     from scicore.provenance.hold import is_held
 
+    def look() -> bool:
+        with database.engine.connect() as connection:
+            return is_held(connection, run_id)
+
     deadline = time.monotonic() + _VANISH_S
     while True:
-        with database.engine.connect() as connection:
-            if not is_held(connection, run_id):
-                return False
+        if not steady(database, look):
+            return False
         if time.monotonic() > deadline:
             return True
         time.sleep(0.1)
+
+
+def steady(database: Database, work: Callable[[], _T], patience_s: float | None = None) -> _T:
+    """What `work` answers; a database that is away, or cuts us off meanwhile, is waited for."""
+    from scicore.provenance.patience import PATIENCE_S, patiently
+
+    if patience_s is None:
+        patience_s = config.seconds(config.DATABASE_PATIENCE, PATIENCE_S)
+    return patiently(
+        work,
+        patience_s,
+        meanwhile="programs go on, the run is taken up again when it does",
+        again=lambda: _revive(database),
+    )
 
 
 def _revive(database: Database) -> None:
@@ -267,7 +291,7 @@ def _revive(database: Database) -> None:
             database.server.start()
 
 
-def _read(database: Database, run_id: int) -> RunSummary:
+def standing(database: Database, run_id: int) -> RunSummary:
     from scicore.provenance.reader import run_summary
 
     with database.engine.connect() as connection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import Conninfo
 from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.engine import ExceptionContext
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from scicore.errors import DatabaseError
 from scicore.provenance import renewal
@@ -27,6 +28,7 @@ DATABASE_URL = "SCICUMULUS_DATABASE_URL"
 _LIBPQ = ("PGHOST", "PGHOSTADDR", "PGSERVICE", "PGDATABASE")
 _MIGRATION_LOCK = 0x5C1C_0001
 _CONNECT_TIMEOUT_S = 10
+_RESTART_S = 10.0
 _PASSWORD = re.compile(  # also where the user forgot to encode a special character
     r"(?P<user>://[^:/@]*:)(?P<secret>[^/]*|[^@?]*)(?=@)"
     r"|(?P<word>password\s*=\s*)(?P<quoted>'(?:\\.|[^'\\])*'?|[^&\s]*)"
@@ -84,8 +86,7 @@ def _open(url: str, server: EmbeddedServer | None = None) -> Engine:
         pool_pre_ping=True,
     )
     try:
-        with engine.begin() as connection:
-            _ensure_schema(connection, url)
+        _make_ready(engine, url)
     except BaseException as error:
         engine.dispose()
         if isinstance(error, SQLAlchemyError | psycopg.Error | UnicodeError):  # %C4 is no UTF-8
@@ -101,16 +102,32 @@ def _open(url: str, server: EmbeddedServer | None = None) -> Engine:
             context.is_disconnect or context.connection is None
         )
         if lost and not context.is_pre_ping:  # after a ping the pool connects anew
-            raise _unusable(url, error) from error
+            raise _unusable(url, error, cut_off=context.is_disconnect) from error
 
     return engine
 
 
-def _unusable(url: str, error: BaseException) -> DatabaseError:
+def _make_ready(engine: Engine, url: str) -> None:
+    """Its schema is up to date. Whoever is cut off on the way tries again: a server that is just
+    being restarted will be there in a moment."""
+    until = time.monotonic() + _RESTART_S
+    while True:
+        try:
+            with engine.begin() as connection:
+                return _ensure_schema(connection, url)
+        except DBAPIError as error:
+            if not error.connection_invalidated or time.monotonic() > until:
+                raise
+        time.sleep(0.1)
+
+
+def _unusable(url: str, error: BaseException, *, cut_off: bool = False) -> DatabaseError:
     reason = redacted(str(getattr(error, "orig", None) or error).strip(), url)
     return DatabaseError(
         f"the provenance database {redacted(url)} cannot be used: {reason}",
-        "check --database-url, SCICUMULUS_DATABASE_URL or the PG* variables; "
+        "its server was restarted, or somebody ended our session: try again"
+        if cut_off
+        else "check --database-url, SCICUMULUS_DATABASE_URL or the PG* variables; "
         "without any of them an embedded server is used",
     )
 

@@ -37,6 +37,7 @@ from scicore.provenance.sheet import copy_rows
 
 _values = msgspec.json.Decoder(dict[str, str]).decode
 _GOING_ON = (RunState.PREPARED, RunState.RUNNING, RunState.PAUSED)
+_OPEN_AGAIN = (RunState.PAUSED, RunState.STOPPED, RunState.INTERRUPTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +236,18 @@ def close_run(engine: Engine, run_id: int, state: RunState) -> None:
             update(tables.run)
             .where(run.run_id == run_id, run.state.in_(_GOING_ON))
             .values(state=state, ended_at=func.now())
+        )
+
+
+def reopen_run(engine: Engine, run_id: int) -> None:
+    """It is to go on: until a master takes it, it counts as one that has not begun, so that
+    nobody mistakes how it ended before for how it ends now."""
+    run = tables.run.c
+    with engine.begin() as connection:
+        connection.execute(
+            update(tables.run)
+            .where(run.run_id == run_id, run.state.in_(_OPEN_AGAIN))
+            .values(state=RunState.PREPARED, ended_at=None, reason="")
         )
 
 

@@ -31,10 +31,6 @@ AT_ONCE = (1, 2, 3, 4)  # faults that come together
 STUCK_S = 90.0  # a run that does nothing for so long is not coming back
 
 
-# Exit codes after Ctrl-C, after Ctrl-C while Python was still starting, and when it was killed.
-_BY_US = (4, -signal.SIGINT, -signal.SIGKILL)
-
-
 @dataclass
 class Soak:
     """What happened so far."""
@@ -56,7 +52,7 @@ class Soak:
 class Kind:
     strike: Callable[[Disturbed, random.Random], bool]  # False: there was nothing to hit
     kills: int = 0  # programs that it may end, and that are to be run again
-    ends: bool = False  # the run has to be taken up by hand
+    codes: tuple[int, ...] = ()  # with which the command may end; the run is then taken up by hand
     counts: bool = False  # as a failure of the program, against max_failure
 
 
@@ -162,6 +158,9 @@ def _postmaster(run: Disturbed, _: random.Random) -> bool:
     return True
 
 
+_KILLED = (-signal.SIGKILL,)
+_STOPPED = (4, -signal.SIGINT)  # the latter while Python is still starting
+
 KINDS: Mapping[str, Kind] = {
     "slave": Kind(_slave),
     "master": Kind(_master),
@@ -175,10 +174,10 @@ KINDS: Mapping[str, Kind] = {
     "read-only": Kind(_read_only),
     "restart": Kind(_restart),
     "postmaster": Kind(_postmaster),
-    "supervisor": Kind(_supervisor, ends=True),
-    "everything": Kind(_everything, kills=2, ends=True),
-    "ctrl-c": Kind(_ctrl_c, kills=2, ends=True),
-    "ctrl-c twice": Kind(_ctrl_c_twice, kills=2, ends=True),
+    "supervisor": Kind(_supervisor, codes=_KILLED),
+    "everything": Kind(_everything, kills=2, codes=_KILLED),
+    "ctrl-c": Kind(_ctrl_c, kills=2, codes=_STOPPED),
+    "ctrl-c twice": Kind(_ctrl_c_twice, kills=2, codes=_STOPPED),
 }
 
 
@@ -209,6 +208,7 @@ def _disturb(
     """Strike until the run is over."""
     run.start()
     allowed = 0
+    codes: set[int] = set()  # with which the command may end, after what has struck it
     seen, moved_at = 0, time.monotonic()  # nothing happens to a run that has not begun
     strike_at = 0.0
     while True:
@@ -217,12 +217,13 @@ def _disturb(
             out, err = run.process.communicate()
             if code in (0, 1) or "there is nothing left to run" in err:
                 break
-            if code not in _BY_US:
+            if code not in codes:
                 done.problems.append(
                     f"run {done.runs} ended with {code}: {out[-500:]} {err[-1500:]}"
                 )
                 return
             _take_up(run, done)
+            codes.clear()
         now = time.monotonic()
         progress = run.starts("square").total() + run.starts("add").total()
         if progress > seen:
@@ -240,6 +241,7 @@ def _disturb(
                 if KINDS[name].strike(run, chance):
                     done.faults[name] += 1
                     allowed += KINDS[name].kills
+                    codes.update(KINDS[name].codes)
                 else:  # another has been there before
                     waiting.insert(0, name)
             strike_at = 0.0

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -95,6 +98,42 @@ def test_read_only_for_a_while(run: Disturbed) -> None:
     assert "read-only transaction" in said.err
     assert "Traceback" not in said.err
     run.nothing_was_lost()
+
+
+@contextmanager
+def cut_off(console: Console, times: int) -> Iterator[None]:
+    """So often, ten times a second, everybody loses the session that he has."""
+    url = console.url
+
+    def cut() -> None:
+        with psycopg.connect(url, autocommit=True) as connection:
+            for _ in range(times):
+                connection.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                    " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                )
+                time.sleep(0.1)
+
+    with ThreadPoolExecutor(1) as somebody:
+        cutting = somebody.submit(cut)
+        yield
+        cutting.result()
+
+
+def test_sessions_that_are_cut_keep_nobody_from_leaving_nor_from_coming_back(
+    run: Disturbed,
+) -> None:
+    run.start()
+    run.begun(3)
+    with cut_off(run.console, times=15):
+        run.process.send_signal(signal.SIGINT)
+        said = run.finish()
+    assert said.code == 4, said
+    run_id = str(run.run_id)
+    with cut_off(run.console, times=15):
+        said = run.console("resume", run_id, "--json")
+    assert said.code == 0, said
+    run.nothing_was_lost(again=2)
 
 
 @pytest.mark.parametrize("who", ["its session", "the master"])

@@ -100,6 +100,19 @@ def test_ctrl_c_then_resume(run: Disturbed) -> None:
     run.nothing_was_lost(again=2)
 
 
+def test_kill_of_a_master_that_has_not_yet_taken_up_a_run_that_was_stopped(run: Disturbed) -> None:
+    run.start()
+    run.begun(4)
+    run.process.send_signal(signal.SIGINT)
+    assert run.finish().code == 4
+    run.process = run.console.start(SCICUMULUS, "resume", str(run.run_id), "--json")
+    eventually(run.ranks, "a master")
+    run.kill(run.ranks()[0])
+    said = run.finish()
+    assert said.code == 0, said
+    run.nothing_was_lost(again=2)
+
+
 def test_a_stopped_slave_is_noticed_and_replaced(run: Disturbed) -> None:
     run.console.extra["SCICUMULUS_LEASE_S"] = "7"
     run.start()
