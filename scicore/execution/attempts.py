@@ -145,7 +145,8 @@ class Attempts:
         """It holds no slot any more; `took_s` when it had a result."""
         entry.drop(live)
         assert entry.work is not None
-        self._dispatcher.release(live.vm, entry.work, took_s)
+        if not entry.runs_on(live.vm):
+            self._dispatcher.release(live.vm, entry.work, took_s)
         if self._stragglers is not None:
             activity = entry.activation.activity
             self._stragglers.ended(activity, entry.activation.id, live.number, took_s)

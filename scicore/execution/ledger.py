@@ -67,6 +67,9 @@ class Entry(Struct, gc=False):
                 return live
         return None
 
+    def runs_on(self, vm: str) -> bool:
+        return bool(self.live) and any(live.vm == vm for live in self.live)
+
     def drop(self, ended: Live) -> None:
         """One of its attempts is over."""
         self.live = (

@@ -179,10 +179,11 @@ class Restoration:
                 self._refuse(vm, claim)  # recorded, or superseded
                 continue
             entry.attempts = max(entry.attempts, claim.number)
-            entry.live += (Live(claim.number, vm, at),)
             if entry.work is None:
                 entry.work = activations.work(entry.activation, name)
-            self._dispatcher.double(entry.work, vm, at)
+            if not entry.runs_on(vm):  # as after an attempt that failed there, and was not recorded
+                self._dispatcher.double(entry.work, vm, at)
+            entry.live += (Live(claim.number, vm, at),)
             if entry.state is READY:
                 activations.ledger.move(entry, RUNNING)
                 entry.vm = vm

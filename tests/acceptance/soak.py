@@ -11,6 +11,7 @@ import os
 import random
 import shutil
 import signal
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -214,7 +215,11 @@ def _disturb(
     while True:
         code = run.process.poll()
         if code is not None:
-            out, err = run.process.communicate()
+            try:  # whose job goes on without it has its output open
+                out, err = run.process.communicate(timeout=STUCK_S)
+            except subprocess.TimeoutExpired:
+                done.problems.append(f"run {done.runs} is stuck after {dict(done.faults)}")
+                return
             if code in (0, 1) or "there is nothing left to run" in err:
                 break
             if code not in codes:
@@ -230,7 +235,7 @@ def _disturb(
             seen, moved_at = progress, now
             strike_at = strike_at or now + chance.uniform(*CALM_S)
         if now - moved_at > STUCK_S:
-            done.problems.append(f"run {done.runs} is stuck after {list(done.faults)[-3:]}")
+            done.problems.append(f"run {done.runs} is stuck after {dict(done.faults)}")
             return
         if strike_at and now >= strike_at and done.survived < faults:
             for _ in range(min(chance.choice(AT_ONCE), faults - done.survived)):

@@ -3,6 +3,7 @@ ended or still ran is run again."""
 
 from __future__ import annotations
 
+import dataclasses
 from random import Random
 
 from hypothesis import given, settings
@@ -26,10 +27,19 @@ from scicore.execution.messages import (
     VmJoined,
     WorkRequested,
 )
-from scicore.model.activation import ActivationState, Cause, Path, RunState
-from tests.unit.execution.building import Stage, attempt_ended
+from scicore.model.activation import ActivationState, Cause, Dispatch, Path, RunState
+from scicore.model.workflow import Operator
+from tests.unit.execution.building import (
+    Stage,
+    activity,
+    attempt_ended,
+    fleet,
+    plan,
+    relation,
+    workflow,
+)
 from tests.unit.execution.random_runs import stages
-from tests.unit.execution.unkind_slaves import PEACE, RANDOMS, Programs, played
+from tests.unit.execution.unkind_slaves import RANDOMS, Chaos, Programs, played
 
 Rows = dict[tuple[str, Path], tuple[str, ...]]
 
@@ -97,12 +107,20 @@ def orders_of(stage: Stage, until: int) -> list[Start]:
     return [output for answer in answers for output in answer if isinstance(output, Start)]
 
 
-@settings(max_examples=120, deadline=None)
-@given(stage=stages(), random=RANDOMS, cut=st.floats(0, 1), tail=st.integers(0, 6))
+@settings(max_examples=200, deadline=None)
+@given(
+    stage=stages(),
+    random=RANDOMS,
+    cut=st.floats(0, 1),
+    tail=st.integers(0, 6),
+    failure=st.sampled_from([0.0, 0.0, 0.3]),
+)
 def test_a_run_that_is_taken_up_again_comes_to_the_same_end(
-    stage: Stage, random: Random, cut: float, tail: int
+    stage: Stage, random: Random, cut: float, tail: int, failure: float
 ) -> None:
-    played(stage, random, PEACE)
+    patient = dataclasses.replace(stage.workflow, max_attempts=1000)
+    stage = Stage(patient, stage.plan, stage.dispatch)
+    played(stage, random, Chaos(failure=failure))
     programs = Programs(stage.workflow, 0)
     whole = Database()
     for answer in stage.answers:
@@ -123,6 +141,28 @@ def test_a_run_that_is_taken_up_again_comes_to_the_same_end(
     assert len(database.results) == len(set(database.results)) == len(database.known)
 
 
+def test_a_failed_attempt_and_the_next_one_that_only_their_vm_knows_of_give_its_slot_back() -> None:
+    """The master was killed before any of it was recorded."""
+    ids = relation("ids", "ID")
+    spec = workflow(ids, (("a",), ("b",)), activity("work", Operator.MAP, ids, "ID"))
+    vms = fleet(1)
+    execution = Execution(
+        dataclasses.replace(spec, max_attempts=3),
+        plan(vms, {"work.1": "vm-1", "work.2": "vm-1"}),
+        Dispatch.ADAPTIVE,
+    )
+    order = Start("vm-1", 1, 1, "work", "work/1", (("a",),))
+    died = attempt_ended(order, Cause.SIGNAL)
+    execution.handle(RunResumed(1.0, (), ()))
+    claims = (Claim("work.1", 1, 1, died), Claim("work.1", 1, 2, None))
+    execution.handle(VmJoined(2.0, "vm-1", "host", claims))
+    execution.check()
+    done = replace(attempt_ended(order, rows=(("a",),)), number=2)
+    started = execution.handle(WorkRequested(3.0, "vm-1", (done,)))
+    execution.check()
+    assert [each.activation for each in started if isinstance(each, Start)] == [2]
+
+
 def of_a_query(event: Event) -> bool:
     return isinstance(event, WorkRequested) and event.vm == MASTER
 
@@ -132,7 +172,12 @@ def take_up(
 ) -> None:
     before = {(order.name, order.number): order for order in orders_of(stage, happened)}
     claims = claims_of(stage, happened)
-    claimed = {claim.name for each in claims.values() for claim in each}
+    claimed = {
+        claim.name
+        for each in claims.values()
+        for claim in each
+        if claim.ended is None or claim.ended.cause is Cause.FINISHED
+    }
     execution = Execution(stage.workflow, stage.plan, stage.dispatch)
     running: dict[tuple[int, int], Start] = {}
     cancelled: set[tuple[int, int]] = set()
