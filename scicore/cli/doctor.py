@@ -62,7 +62,7 @@ def _python() -> Check:
 
 
 def _mpi() -> Check:
-    from scicore.engine.launch import environment, mpirun_command
+    from scicore.engine.launch import clear_away, environment, mpirun_command
     from scicore.errors import LaunchError
 
     fix = "reinstall the MPI wheels: make clean setup"
@@ -79,6 +79,8 @@ def _mpi() -> Check:
         )
     except (LaunchError, OSError, subprocess.TimeoutExpired) as error:
         return Check("mpi", False, str(error), fix)
+    finally:
+        clear_away()
     if done.returncode == 0 and done.stdout.split() == ["2", "2"]:
         return Check("mpi", True, f"two ranks found each other under {command[0]}", fix)
     said = (done.stderr or done.stdout).strip()[-500:]

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -83,8 +84,8 @@ def mpirun_command(
     """One master and the slaves, all on this machine unless they go across hosts.
 
     ob1 with shared memory starts several times faster than the default transports, and looking
-    for messages costs least without TCP. mpirun's own files go where only we are: in the directory
-    that all jobs of a host share, one that ends may take away what another has just made.
+    for messages costs least without TCP. mpirun's own files go where no other job's are: of jobs
+    that share a directory and come and go at the same time, one in a hundred could not start.
     `quiet`: provenance says how the run ended, so mpirun need not comment on a non-zero exit.
     """
     quietly = ["--runtime-options", "error-nonzero-status=false"] if quiet else []
@@ -96,12 +97,22 @@ def mpirun_command(
         # and its sender has looked again.
         *("--mca", "btl_sm_eager_limit", "32768"),
         *("--map-by", "seq" if across else ":OVERSUBSCRIBE", "--bind-to", "none"),
-        *(across.options if across else ("--prtemca", "prte_tmpdir_base", str(private_place()))),
+        *(across.options if across else ("--prtemca", "prte_tmpdir_base", str(_own_place()))),
         *quietly,
         *("-n", str(slaves + 1)),
         *(sys.executable, "-m", "mpi4py"),
         *program,
     ]
+
+
+def _own_place() -> Path:
+    """For the files of this process's MPI jobs, which follow each other."""
+    return private_place() / f"mpi-{os.getpid()}"
+
+
+def clear_away() -> None:
+    """What is left of them, when all have ended."""
+    shutil.rmtree(_own_place(), ignore_errors=True)
 
 
 def environment(extra: Mapping[str, str]) -> dict[str, str]:
@@ -174,6 +185,7 @@ class EarlyJob:
         if not self._taken:
             _end_session(self._process.pid)
             self._process.wait()
+            clear_away()
 
 
 def call_back(place: str) -> tuple[int, str] | None:
@@ -221,6 +233,7 @@ def supervise(
                 process.terminate()
                 process.wait()
             _end_session(process.pid)
+            clear_away()
 
 
 def _ends_within(process: subprocess.Popen[bytes], seconds: float) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -9,6 +10,7 @@ import time
 import pytest
 
 from scicore.engine.launch import EarlyJob
+from scicore.engine.private import private_place
 from scicore.engine.process import everyone
 
 PATIENCE_S = 60.0
@@ -28,6 +30,14 @@ def test_a_job_that_nobody_wants_any_more_is_ended() -> None:
         session = early.pid
         assert any(seen.session == session for seen in everyone())
     assert vanishes(session)
+
+
+def test_a_jobs_files_are_no_other_jobs_and_go_with_it() -> None:
+    own = private_place() / f"mpi-{os.getpid()}"
+    with EarlyJob(1, {}, to_stderr=True) as early:
+        assert early.answers()
+        assert [path.name for path in own.iterdir()] == [f"ompi.{early.pid}"]
+    assert not own.exists()
 
 
 @pytest.mark.parametrize("moment", ["time.sleep(0)", "early.answers()"])

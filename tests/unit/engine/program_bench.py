@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
 
+from scicore.engine import process
 from scicore.engine.runner import Runner
 from scicore.engine.wire import Welcome
 from scicore.execution.messages import AttemptEnded, Start
@@ -56,6 +57,7 @@ class Bench:
         here, runs = str(self.directory), str(self.runs)
         welcome = Welcome("vm-1", runs, here, runs, activities, slots=slots)
         runner = Runner(welcome, adopts_orphans=adopts_orphans)
+        runner.others |= process.children()  # other tests' servers are nobody's orphans
         self._runners.append(runner)
         return runner
 
