@@ -18,7 +18,7 @@ class SharedQueue:
         self._arrived = 0
         # Those that can go to the same VMs wait together, so that one that has to wait for a
         # large VM, or for one where it has not failed, does not hold up the others behind it.
-        self._classes: dict[tuple[object, ...], list[tuple[int, int, Work]]] = {}
+        self._classes: dict[tuple[int, int, tuple[str, ...]], list[tuple[int, int, Work]]] = {}
 
     def push(self, work: Work) -> None:
         if work.position >= UNFORESEEN:  # another attempt keeps its place

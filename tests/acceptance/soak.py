@@ -54,7 +54,6 @@ class Kind:
     strike: Callable[[Disturbed, random.Random], bool]  # False: there was nothing to hit
     kills: int = 0  # programs that it may end, and that are to be run again
     codes: tuple[int, ...] = ()  # with which the command may end; the run is then taken up by hand
-    counts: bool = False  # as a failure of the program, against max_failure
 
 
 def _one(found: list[int], chance: random.Random) -> list[int]:
@@ -167,8 +166,8 @@ KINDS: Mapping[str, Kind] = {
     "master": Kind(_master),
     "mpirun": Kind(_mpirun),
     "keeper": Kind(_keeper, kills=1),
-    "program": Kind(_program, kills=1, counts=True),
-    "workspace": Kind(_workspace, kills=1, counts=True),
+    "program": Kind(_program, kills=1),
+    "workspace": Kind(_workspace, kills=1),
     "doze": Kind(_doze),
     "sessions": Kind(_sessions),
     "lock": Kind(_lock),
